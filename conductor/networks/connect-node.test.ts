@@ -11,7 +11,7 @@ import { commandLineDriver } from '#conductor/networks/switches/command-line/com
 import { eos as eosSystem } from '#conductor/networks/switches/os/eos.ts';
 import { startEosApi } from '#test/simulators/switch/eos.ts';
 
-/** Of conductors on one database: a lock. */
+/** Makes the lock that conductors on one database share. */
 function oneAtATime(): OneWriter {
   const state = { last: Promise.resolve() as Promise<unknown> };
   return (_switchId, signal, work) => {

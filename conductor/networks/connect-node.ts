@@ -66,7 +66,7 @@ export interface NetworkConnector {
    */
   look(moves: readonly SwitchPortMove[], signal?: AbortSignal, withinMs?: number): Promise<SwitchPortLooks>;
   /**
-   * What a switch of the networks file prints, and what its driver reads in it.
+   * Records the output of a switch of the networks file, and its driver's reading of it.
    * @throws AppError `not_found` naming the switches there are, `not_supported`, and as `look` reports them.
    */
   record(switchId: string, signal?: AbortSignal): Promise<SwitchRecording & { readonly driver: string }>;
@@ -261,7 +261,7 @@ async function lookTogether(
   }
 }
 
-/** What would set a bond is said of the first of its ports. */
+/** Makes a look of each port; lines that would set a bond stand at the first of its ports. */
 function looksOf(
   connection: SwitchConnection,
   moves: readonly SwitchPortMove[],

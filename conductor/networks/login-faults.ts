@@ -7,7 +7,7 @@ const keysOf: Readonly<Record<SwitchTransport, readonly string[]>> = {
 };
 const keysOfAny = ['credential', 'username', 'password_file', 'enable_password_file', 'create_vlans', 'remove_vlans'];
 
-/** What is wrong with how a switch of the networks file is logged in to, each with its path. Pure. */
+/** Lists faults in how a switch of the networks file is logged in to, each with its path. Pure. */
 export function loginFaults(
   path: string,
   { name, transports }: Pick<SwitchDriver, 'name' | 'transports'>,

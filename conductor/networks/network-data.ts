@@ -1,7 +1,7 @@
 import { groupModeName } from '#conductor/model/switch-bond.ts';
 import type { NetworkPort, SwitchPortMove } from '#conductor/networks/network-interfaces.ts';
 
-/** What of a port group counts here. */
+/** Fields of a port group that count here. */
 export interface BondedPorts {
   readonly uuid: string;
   readonly address: string | null;

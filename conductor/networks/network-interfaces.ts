@@ -16,7 +16,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 
 /** Ironic's network interfaces: what connecting a node to a network means. Pure; acting is `connect-node.ts`. */
 
-/** What of a port is read here. */
+/** Fields of a port that are read here. */
 export interface NetworkPort extends VifPort {
   /** `{switch_id, port_id, switch_info?}`; `{}` when the operator gave none. */
   readonly localLinkConnection: Readonly<Record<string, unknown>>;
@@ -25,14 +25,14 @@ export interface NetworkPort extends VifPort {
 export interface SwitchPortTarget {
   readonly port: NetworkPort;
   readonly switchEntry: SwitchEntry;
-  /** What is set: the bond, where the port is at a member of one. */
+  /** The port that is set: the bond, where the port is at a member of one. */
   readonly portId: string;
 }
 
 export interface SwitchPortMove extends SwitchPortTarget {
   /** `undefined` = isolated. */
   readonly network: Network | undefined;
-  /** What it is to be a member of. */
+  /** The bond that it is to be a member of. */
   readonly bond?: SwitchBond | undefined;
 }
 
@@ -90,7 +90,8 @@ export function parseNetworkInterface(name: string): NetworkInterfaceName {
 }
 
 /**
- * What connecting a node means: nothing for `noop` and `flat`; for `switchport` a network, or none, for each port that has
+ * Plans what connecting a node means: nothing for `noop` and `flat`; for `switchport` a network, or none, for each port
+ * that has
  * a `local_link_connection`. A PXE-enabled port must have one, other ports may go without and stay as they are.
  * @throws AppError `invalid_argument` listing every fault with the port's address and what would be right.
  */

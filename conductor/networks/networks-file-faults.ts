@@ -8,7 +8,7 @@ import type { SwitchDriver } from '#conductor/networks/switch-driver.ts';
 export type KnownDriver = Pick<SwitchDriver, 'name' | 'transports' | 'bonds' | 'removesVlans'>;
 
 const legibleText = z.string().optional().catch(undefined);
-/** What can be made out of a file that has faults, so that one round reports them all. */
+/** Parts that can be read out of a file that has faults, so that one round reports them all. */
 const Legible = z
   .object({
     switches: z
@@ -34,7 +34,7 @@ const Legible = z
   .catch({ switches: [], networks: undefined, defaults: {} });
 type Legible = z.infer<typeof Legible>;
 
-/** What is wrong between the parts of a networks file. @param document as YAML has it */
+/** Finds faults between the parts of a networks file. @param document as YAML has it */
 export function findCrossFaults(document: unknown, knownDrivers: readonly KnownDriver[]): string[] {
   const file = Legible.parse(document);
   const faults: string[] = [];
@@ -77,7 +77,7 @@ function lldpIdFaults(path: string, entry: LegibleSwitch, switches: readonly Leg
   });
 }
 
-/** Of bonds that Baton is to make. */
+/** Lists faults of bonds that Baton is to make. */
 function madeBondFaults(
   path: string,
   entry: LegibleSwitch,

@@ -12,9 +12,9 @@ import { AppError } from '#shared/errors/app-error.ts';
 import { didYouMean } from '#shared/words.ts';
 
 export interface SwitchEntry extends BondRules {
-  /** As written; compared without regard to case. */
+  /** The id as written; compared without regard to case. */
   readonly switchId: string;
-  /** What else the switch says of itself by LLDP: further chassis ids, its name, a management address. */
+  /** Other names that the switch gives itself by LLDP: further chassis ids, its name, a management address. */
   readonly lldpIds?: readonly string[] | undefined;
   /** A name in the switch driver table. */
   readonly driver: string;
@@ -34,9 +34,9 @@ export interface SwitchEntry extends BondRules {
   readonly removeVlans?: boolean | undefined;
   /** The bonds that Baton makes of port groups there. */
   readonly bondNumbers?: NumberRange | undefined;
-  /** Of its driver. */
+  /** Modes that its driver makes bonds of. */
   readonly bondModes?: readonly BondMode[] | undefined;
-  /** Of those with its pair. */
+  /** Modes of bonds that it shares with its pair. */
   readonly pairedBondModes?: readonly BondMode[] | undefined;
   /** The switch with which it shares bonds (MLAG). */
   readonly pair?: string | undefined;
@@ -48,9 +48,9 @@ export interface Network {
   readonly name: string;
   /** Never isolated. */
   readonly vlans: PortVlans;
-  /** As ports have it (`physical_network`); default: any port may carry it. */
+  /** Physical network as ports have it (`physical_network`); default: any port may carry it. */
   readonly physicalNetwork?: string | undefined;
-  /** Whose callers may attach it, beside those without a project; default: nobody's. */
+  /** Projects whose callers may attach it, beside those without a project; default: nobody's. */
   readonly projects?: readonly string[] | undefined;
 }
 
@@ -61,7 +61,7 @@ export interface Networks {
   /** Absent without a file. */
   readonly defaults: Readonly<Record<NetworkPurpose, string>> | undefined;
   readonly neutron?: NeutronSettings | undefined;
-  /** What becomes of a deploy whose ramdisk hears another switch port than recorded; default: a warning. */
+  /** The consequence for a deploy whose ramdisk hears another switch port than recorded; default: a warning. */
   readonly movedCables?: MovedCables | undefined;
 }
 

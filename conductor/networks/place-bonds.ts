@@ -9,7 +9,7 @@ export interface PortGroup {
   readonly uuid: string;
   /** Linux's bonding mode, by name or number. */
   readonly mode: string;
-  /** Of its bond on the switch; `null` = it has none yet, and there is none left. */
+  /** Number of its bond on the switch; `null` = it has none yet, and there is none left. */
   readonly bondNumber: number | null;
 }
 
@@ -39,7 +39,7 @@ export function placeBonds(
   };
 }
 
-/** What is wrong; `undefined` = its ports stay plain ones. */
+/** Places a bond, or says what is wrong; `undefined` = its ports stay plain ones. */
 function placeBond(group: PortGroup, members: readonly SwitchPortMove[]): SwitchBond | string | undefined {
   const mode = bondModeOf(group.mode);
   const isOperators = members.some(({ switchEntry, portId }) => switchEntry.bonds?.[portId]);

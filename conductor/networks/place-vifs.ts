@@ -8,7 +8,7 @@ export interface Vif {
   readonly portgroupUuid: string | null;
 }
 
-/** What of a port counts here. */
+/** Fields of a port that count here. */
 export interface VifPort {
   readonly uuid: string;
   readonly address: string;
@@ -23,7 +23,7 @@ export interface VifPlaces {
   readonly faults: readonly string[];
 }
 
-/** What takes one VIF: a port, or a group of ports. */
+/** A place that takes one VIF: a port, or a group of ports. */
 interface Plug {
   readonly portgroupUuid: string | null;
   readonly ports: readonly VifPort[];

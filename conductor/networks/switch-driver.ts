@@ -7,7 +7,7 @@ import {
   sameBond,
 } from '#conductor/model/switch-bond.ts';
 
-/** As an endpoint begins: `ssh:192.0.2.1`. */
+/** The transport, as an endpoint begins: `ssh:192.0.2.1`. */
 export type SwitchTransport = 'ssh' | 'https' | 'netconf';
 
 /**
@@ -17,7 +17,7 @@ export type SwitchTransport = 'ssh' | 'https' | 'netconf';
 
 export interface SwitchPortState {
   readonly portId: string;
-  /** Of its bond, where it is in one. */
+  /** VLANs of the port, or of its bond where it is in one. */
   readonly vlans: FoundVlans;
   /** One of `SwitchAccess.bondNumbers`; a member of another bond has `other` VLANs. */
   readonly bond?: FoundBond | undefined;
@@ -53,25 +53,26 @@ export interface SwitchConnection {
   /** All of them in one transaction where the switch can, in this order where it can't; safe to repeat. */
   apply(settings: readonly SwitchPortSetting[], signal?: AbortSignal): Promise<void>;
   /**
-   * Of ports that are so already: has that outlast a restart of the switch, unless this connection has done so. A conductor
+   * Has settings of ports that are so already outlast a restart of the switch, unless this connection has done so. A
+   * conductor
    * that was lost may have set them and saved nothing. Without it a switch saves by itself.
    */
   save?(settings: readonly SwitchPortSetting[], signal?: AbortSignal): Promise<void>;
   /**
-   * What `apply` would send, in the switch's own words.
+   * Describes what `apply` would send, in the switch's own words.
    * @param found the ports as they were read
    */
   describe(settings: readonly SwitchPortSetting[], found: readonly SwitchPortState[]): readonly string[];
-  /** What the switch calls its ports in LLDP → their port ids: for names that can't be told from what it says. */
+  /** Reads the names of ports in LLDP → their port ids: for switches that send names which can't be translated. */
   readPortNames?(signal?: AbortSignal): Promise<ReadonlyMap<string, string>>;
-  /** What it prints, and what the driver reads in it; changes nothing. */
+  /** Records the switch's output, and the driver's reading of it; changes nothing. */
   record?(signal?: AbortSignal): Promise<SwitchRecording>;
   close(): Promise<void>;
 }
 
 export type RecordedVlans = 'other' | 'isolated' | number | { readonly native?: number; readonly tagged: string };
 
-/** As `test/recorded` has it. */
+/** A recording as `test/recorded` has it. */
 export interface SwitchRecording {
   /** By command. */
   readonly outputs: Readonly<Record<string, string>>;
@@ -83,7 +84,7 @@ export interface SwitchRecording {
     >;
     readonly vlans?: string;
   } | null;
-  /** What was refused, or can't be read. */
+  /** Questions that were refused, or whose answers can't be read. */
   readonly faults: readonly string[];
 }
 
@@ -109,7 +110,7 @@ export interface SwitchCredential {
   readonly password: string;
 }
 
-/** Who logs in, as it is said now. */
+/** Reads who logs in, as it is said now. */
 export async function readAccount(login: SwitchLogin): Promise<Partial<SwitchCredential> & { username: string }> {
   if (login.credential) return login.credential();
   return { username: login.username, ...(login.password ? { password: await login.password() } : {}) };
@@ -141,13 +142,13 @@ export interface NumberRange {
 /** The bonds that a driver can make. */
 export interface BondAbilities {
   readonly modes: readonly BondMode[];
-  /** Of them those that two switches can share (MLAG). */
+  /** Modes, of these, of bonds that two switches can share (MLAG). */
   readonly pairs: readonly BondMode[];
   /** Default: whichever it has. */
   readonly transports?: readonly SwitchTransport[];
 }
 
-/** What a switch says of one of its ports by LLDP. */
+/** LLDP data that a switch sends about one of its ports. */
 export interface LldpPort {
   readonly portId: string;
   readonly description?: string | undefined;

@@ -63,7 +63,10 @@ export function createSwitchRounds(switchId: string, connection: SwitchConnectio
   };
 }
 
-/** Those that want different things of one port go one after the other. */
+/**
+ * Parts the requests that can go together from those that want different things of one port: these go one after the
+ * other.
+ */
 function compatible(waiting: readonly Request[]): { readonly round: Request[]; readonly rest: Request[] } {
   const taken = new Map<string, SwitchPortSetting>();
   const keys = ({ portId, bond }: SwitchPortSetting): string[] => [portId, ...(bond ? [`bond ${bond.number}`] : [])];

@@ -1,7 +1,7 @@
 import type { NetworkPort } from '#conductor/networks/network-interfaces.ts';
 import type { NeutronPort } from '#conductor/networks/neutron/neutron-client.ts';
 
-/** What binds a port of Neutron to a node's port or port group, as Ironic writes it. Pure. */
+/** A port group as Ironic writes it where it binds a port of Neutron to a node's port or port group. Pure. */
 
 export interface NeutronGroup {
   readonly uuid: string;
@@ -18,7 +18,7 @@ export interface Binding {
     readonly 'binding:vnic_type': 'baremetal';
     readonly 'binding:host_id': string;
     readonly 'binding:profile': BindingProfile;
-    /** Of Baton's own; whether a VIF is enabled is its owner's choice. */
+    /** State of Baton's own ports; whether a VIF is enabled is its owner's choice. */
     readonly admin_state_up?: true;
   };
 }
@@ -56,7 +56,7 @@ export function bondProperties(properties: NeutronGroup['properties']): Record<s
   return Object.fromEntries(all.map(([key, value]) => [key.startsWith('bond_') ? key : `bond_${key}`, value]));
 }
 
-/** What of a port is otherwise than it is to be: `is DOWN, not ACTIVE`; none: there is nothing to do. */
+/** Lists how a port differs from what it is to be: `is DOWN, not ACTIVE`; none: there is nothing to do. */
 export function bindingDifferences(port: NeutronPort, { address, body }: Binding): string[] {
   if (port['binding:vif_type'] === 'binding_failed') return ['Neutron failed to bind it: binding_failed'];
   const host = port['binding:host_id'];
@@ -82,7 +82,7 @@ function profileDifference(found: Readonly<Record<string, unknown>>, wanted: Bin
   return [`has binding:profile ${JSON.stringify(found)}, not ${JSON.stringify(wanted)}`];
 }
 
-/** As text that does not depend on the order of keys. */
+/** Makes text that does not depend on the order of keys. */
 function stable(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(stable).join(',')}]`;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
@@ -90,7 +90,7 @@ function stable(value: unknown): string {
   return `{${entries.map(([key, each]) => `${key}:${stable(each)}`).join(',')}}`;
 }
 
-/** What a node's ports lack to be bound. */
+/** Lists what a node's ports lack to be bound. */
 export function neutronFaults(ports: readonly NetworkPort[]): string[] {
   const faults = ports
     .filter((port) => port.pxeEnabled || Object.keys(port.localLinkConnection).length > 0)

@@ -34,14 +34,14 @@ export interface NeutronConnector {
    */
   connect(request: NeutronRequest): Promise<SwitchPortPlacement[]>;
   /**
-   * What `connect` would ask Neutron for now, for each port that is plugged in.
+   * Finds what `connect` would ask Neutron for now, for each port that is plugged in.
    * @throws AppError as `connect`, `timeout`
    */
   look(request: NeutronRequest, withinMs: number): Promise<NeutronLook[]>;
   /** @throws AppError `not_found` */
   findVif(id: string, signal?: AbortSignal): Promise<NeutronVif>;
   /**
-   * What an instance learns of its links, as `network_data`; nothing is bound.
+   * Describes an instance's links for it, as `network_data`; nothing is bound.
    * @throws AppError `not_found`, `invalid_argument`, `timeout`
    */
   networkData(request: NeutronRequest): Promise<Readonly<Record<string, unknown>> | undefined>;

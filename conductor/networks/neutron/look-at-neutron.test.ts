@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { bonded, group, neutronWorld, nodeUuid, tenant } from '#conductor/networks/neutron/testing/neutron-world.ts';
 
-/** What a plan and a diff show: it is what connecting then does. */
+/** A plan and a diff show what connecting then does. */
 
 const world = neutronWorld();
 const differences = async (...about: Parameters<typeof world.look>) =>

@@ -24,7 +24,7 @@ export interface NeutronClient {
   close(): Promise<void>;
 }
 
-/** Of several values any. */
+/** A filter; of several values any fits. */
 type Filter = Readonly<Record<string, string | readonly string[]>>;
 
 const Network = z.object({

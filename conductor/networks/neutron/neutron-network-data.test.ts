@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { bonded, group, neutronWorld, port } from '#conductor/networks/neutron/testing/neutron-world.ts';
 
-/** What an instance is told of its links. */
+/** An instance is told of its links. */
 
 const world = neutronWorld();
 

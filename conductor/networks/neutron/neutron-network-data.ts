@@ -8,7 +8,7 @@ import type { NeutronNetwork, NeutronPort, NeutronSubnet } from '#conductor/netw
 export interface KnownVif {
   readonly port: NeutronPort;
   readonly network: NeutronNetwork;
-  /** Of its addresses. */
+  /** Subnets of its addresses. */
   readonly subnets: readonly NeutronSubnet[];
 }
 
@@ -16,7 +16,7 @@ export interface KnownVif {
 interface PlacedVif extends KnownVif {
   readonly at: readonly NetworkPort[];
   readonly group: NeutronGroup | undefined;
-  /** Of a trunk. */
+  /** VLANs of a trunk. */
   readonly vlans: readonly (KnownVif & { readonly vlan: number })[];
 }
 

@@ -19,7 +19,7 @@ const own: WantedPort = {
   of: { network: { id: 'n1', name: 'clean-net' }, name: `baton cleaning ${first.address}` },
 };
 
-/** As it is to be. */
+/** Makes a port as it is to be. */
 const bound = (changes: Partial<NeutronPort> = {}): NeutronPort => ({
   id: 'blue',
   name: 'web',

@@ -3,7 +3,7 @@ import type { NetworkPort } from '#conductor/networks/network-interfaces.ts';
 import { type Binding, bindingDifferences } from '#conductor/networks/neutron/binding.ts';
 import type { NeutronNetwork, NeutronPort } from '#conductor/networks/neutron/neutron-client.ts';
 
-/** What Neutron is to be asked for, so that a node's ports are where they are to be. Pure. */
+/** Plans what Neutron is to be asked for, so that a node's ports are where they are to be. Pure. */
 
 /** A port of Neutron as it is to be: one of Baton's own in a network, or a VIF that somebody has made. */
 export interface WantedPort extends Binding {
@@ -48,7 +48,7 @@ function isFor({ of, address, body }: WantedPort, port: NeutronPort): boolean {
   return port.mac_address.toLowerCase() === address.toLowerCase();
 }
 
-/** What is otherwise than it is to be, each in words; none: there is nothing to do. */
+/** Describes how a port differs from what it is to be, each in words; none: there is nothing to do. */
 export function describeDifferences(change: PortChange): string[] {
   if (change.kind === 'delete') return [`port ${change.port.id} (${change.port.name}) is left over`];
   if (change.kind === 'unbind') return [`port ${change.port.id} is still bound to the node`];

@@ -7,7 +7,7 @@ import type {
 import type { KnownVif } from '#conductor/networks/neutron/neutron-network-data.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** Of all trunks of a node: more would take long, and nobody has them on one machine. */
+/** Limit for all trunks of a node: more would take long, and nobody has them on one machine. */
 const maxSubPorts = 300;
 
 /** So many ids make a URL of 4 KiB; web servers refuse those of 8 KiB. */

@@ -1,6 +1,6 @@
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** What every driver says of bonds that it leaves alone. */
+/** Makes the error that every driver gives for bonds that it leaves alone. */
 
 export function notBatons(portId: string, bond: string): AppError {
   return new AppError(

@@ -132,7 +132,7 @@ export function changeOperations(
   ];
 }
 
-/** As one would type it, from the states that were read. */
+/** Describes a change as one would type it, from the states that were read. */
 export function describeBondChange(
   settings: readonly SwitchPortSetting[],
   found: readonly SwitchPortState[],
@@ -227,7 +227,7 @@ function bridgeOf(topology: Topology, members: readonly SwitchPortSetting[]): st
   throw new AppError('switch_error', `ports ${ports} are at different bridges, which no bond can span`);
 }
 
-/** What an operator had set in a member's own row. */
+/** Columns that an operator had set in a member's own row. */
 interface KeptColumns {
   readonly external_ids?: unknown;
   readonly other_config?: unknown;

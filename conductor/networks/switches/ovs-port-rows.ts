@@ -8,7 +8,7 @@ import {
 } from '#conductor/model/port-vlans.ts';
 import type { OvsdbOperation } from '#conductor/networks/switches/ovsdb-client.ts';
 
-/** What the columns of Open vSwitch's table `Port` are for a port's VLANs, and the other way round. Pure. */
+/** Translates a port's VLANs to the columns of Open vSwitch's table `Port`, and the other way round. Pure. */
 
 export const deadTrunk = 4095;
 /** Marks a port whose `protected` was set before Baton isolated it. */
@@ -40,7 +40,7 @@ export function changePort({ portId, vlans }: VlansOfPort): OvsdbOperation[] {
   ];
 }
 
-/** As one would type it. */
+/** Describes a setting as one would type it. */
 export function describeSetting({ portId, vlans }: VlansOfPort): string {
   const { untagged, tagged } = vlans;
   const columns = isIsolated(vlans)

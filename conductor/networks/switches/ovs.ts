@@ -62,7 +62,7 @@ interface OvsAt {
   readonly bondNumbers: NumberRange | undefined;
 }
 
-/** Of a bond once. */
+/** Describes VLANs of ports, those of a bond once. */
 function describeVlansOf(settings: readonly SwitchPortSetting[]): string[] {
   const names = settings.map(({ portId, vlans, bond }) => ({ portId: bond ? `bond${bond.number}` : portId, vlans }));
   return [...new Set(names.map(describeSetting))];

@@ -17,7 +17,7 @@ let server: Server;
 let client: OvsdbClient;
 let connections: Socket[];
 let received: Message[];
-/** What the server does with a message. */
+/** The server's reaction to a message. */
 let script: (message: Message, socket: Socket) => void;
 
 beforeEach(async () => {

@@ -77,7 +77,10 @@ interface PendingCall {
   reject(error: AppError): void;
 }
 
-/** Of our questions, and of echoes, which a server may ask for without end and never read; a transaction has some KiB. */
+/**
+ * Limit of our questions, and of echoes, which a server may ask for without end and never read; a transaction has some
+ * KiB.
+ */
 const maximumUnsentBytes = 4 * 1024 * 1024;
 
 function openConnection(target: OvsdbEndpoint, endpoint: string): OvsdbConnection {
@@ -222,7 +225,7 @@ function checkResults(
   return answered;
 }
 
-/** As much of it as a person reads. */
+/** The part of an error that a person reads. */
 const maximumErrorCharacters = 500;
 
 function describeError(error: unknown): string {

@@ -11,7 +11,7 @@ import type {
 } from '#conductor/networks/switch-driver.ts';
 import { errorCode } from '#shared/errors/app-error.ts';
 
-/** As much of a switch under test as its bonds need. */
+/** The part of a switch under test that its bonds need. */
 export interface BondsUnderTest {
   readonly driver: SwitchDriver;
   readonly access: SwitchAccess;
@@ -19,7 +19,7 @@ export interface BondsUnderTest {
   readonly cutAt?: (request: number, done: boolean) => () => boolean;
 }
 
-/** What every switch driver that makes bonds must do. */
+/** Tests what every switch driver that makes bonds must do. */
 export function testBonds(abilities: BondAbilities, subject: () => BondsUnderTest): void {
   describe('bonds that Baton makes', () => {
     let connection: SwitchConnection;

@@ -37,7 +37,7 @@ const settingOf = ({ portId, vlans, bond }: SwitchPortSetting | SwitchPortState)
 const to = (portId: string, vlan?: number): SwitchPortSetting => ({ portId, vlans: portVlans(vlan) });
 
 /**
- * What every switch driver must do.
+ * Tests what every switch driver must do.
  * @param bonds those that the driver makes
  */
 export function testSwitchDriver(name: string, start: () => Promise<SwitchUnderTest>, bonds?: BondAbilities): void {

@@ -50,7 +50,7 @@ export interface NeutronWorld {
   networkData(vifs: readonly string[], ports?: readonly NetworkPort[]): ReturnType<NeutronConnector['networkData']>;
   allPorts(): ReturnType<SimulatedNeutron['addPort']>[];
   networkId(name: string): string;
-  /** What Neutron has of a network, as `MAC status vif_type`. */
+  /** Lists Neutron's ports of a network, as `MAC status vif_type`. */
   inNetwork(name: string): string[];
 }
 

@@ -27,7 +27,10 @@ const plain = {
   bonds,
 };
 
-/** What its lines do, on a system whose members keep what their bond has when they leave it, or have what is their own. */
+/**
+ * Models the effect of lines, on a system whose members keep what their bond has when they leave it, or have what is
+ * their own.
+ */
 function createModel(found: readonly SwitchPortState[], keepsBonds: boolean) {
   const vlans = new Map<string, PortVlans>();
   const bondOf = new Map<string, string>();
@@ -54,7 +57,7 @@ function createModel(found: readonly SwitchPortState[], keepsBonds: boolean) {
 
 const vlan = option(constantFrom(100, 200, 300), { nil: undefined });
 const places = record({ untagged: vlan, tagged: subarray([300, 400]), number: option(constantFrom(0, 100)) });
-/** Of nodes with two ports each. */
+/** Racks of nodes with two ports each. */
 const racks = array(record({ before: places, wanted: places, second: vlan }), { minLength: 1, maxLength: 20 });
 const meet = (one: PortVlans, other: PortVlans): boolean =>
   allVlans(one).some((each) => allVlans(other).includes(each));

@@ -12,7 +12,7 @@ import type {
 /** Ports in one command: lines have a length. */
 const portsAtOnce = 16;
 
-/** What VLANs are set at: a port, or a bond in place of its members. */
+/** The thing that VLANs are set at: a port, or a bond in place of its members. */
 interface Unit {
   readonly name: string;
   readonly vlans: PortVlans;
@@ -100,7 +100,7 @@ export function changeLines(
   ];
 }
 
-/** Of what a lost change has left down, and that joins no VLAN now. */
+/** Brings up a port that a lost change has left down, and that joins no VLAN now. */
 function upAgain(rows: ChangeRows, name: string, goesDown: DownAmidChange | undefined): readonly string[] {
   return goesDown?.isDown ? (holdAmid(rows, 'join')?.up([name], goesDown.description) ?? []) : [];
 }
@@ -149,7 +149,8 @@ function joinLines(rows: ChangeRows, units: readonly Unit[]): string[] {
 }
 
 /**
- * What undoes settings: ports are again as they were, and those whose former VLANs or bond are nothing that Baton sets are
+ * Finds the settings that undo others: ports are again as they were, and those whose former VLANs or bond are nothing
+ * that Baton sets are
  * isolated, which is never more than they had. Pure.
  */
 export function wayBack(
@@ -170,7 +171,7 @@ function inGroups(ports: readonly string[]): string[][] {
   return Array.from({ length: count }, (_, index) => ports.slice(index * portsAtOnce, (index + 1) * portsAtOnce));
 }
 
-/** As fewer commands, where the system has a way. */
+/** Joins lines to fewer commands, where the system has a way. */
 export function joined(rows: SwitchRows, lines: readonly string[]): readonly string[] {
   return lines.length > 0 && rows.joined ? rows.joined(lines) : lines;
 }

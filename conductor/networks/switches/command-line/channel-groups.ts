@@ -33,7 +33,7 @@ export function channelGroups(words: ChannelWords): Omit<BondRows, 'members'> {
   };
 }
 
-/** Of a running configuration. */
+/** Finds the members of channels in a running configuration. */
 export function channelMembers(config: string, { name, pair }: Pick<ChannelWords, 'name' | 'pair'>) {
   return membersIn(interfaceSections(config), { name, pair });
 }

@@ -172,7 +172,7 @@ async function saveAll(
 interface Change {
   readonly settings: readonly SwitchPortSetting[];
   readonly vlanLines: readonly string[];
-  /** Of their ports, and of others in the bonds of these. */
+  /** States of their ports, and of others in the bonds of these. */
   readonly found: readonly SwitchPortState[];
   readonly snapshot: SwitchSnapshot;
 }

@@ -30,7 +30,7 @@ export function oneByOne(
 /** How long a command may take; a commit on a large switch takes a minute. Milliseconds. */
 export const commandTimeoutMs = 180_000;
 
-/** Of a switch's words in an error. */
+/** Shortens a switch's words for an error. */
 export const shortened = (words: string): string => words.trim().slice(0, 500);
 
 /** More than any switch prints for its ports. */

@@ -9,8 +9,8 @@ export interface ConnectedSwitch {
   readonly logins: Logins;
   /** Commands that a restart of the switch would show to be missing; they are tried again before anything else. */
   unsaved: readonly string[];
-  /** As it was read last. */
+  /** The state as it was read last. */
   latest: SwitchSnapshot | undefined;
-  /** What this connection has saved, by port. */
+  /** Settings that this connection has saved, by port. */
   readonly saved: Map<string, string>;
 }

@@ -38,7 +38,7 @@ export function holdRows(
   };
 }
 
-/** Of a port's lines: its description without the note, and whether it has the note. */
+/** Reads a port's lines: its description without the note, and whether it has the note. */
 export function describedIn(lines: readonly string[]): DownAmidChange {
   const said = /^description (.*)$/m.exec(lines.join('\n'))?.[1] ?? '';
   const isDown = said === note || said.startsWith(`${note} `);

@@ -1,6 +1,9 @@
 import { readVlan } from '#conductor/model/port-vlans.ts';
 
-/** Of a running configuration: `interface Ethernet1/1` and the lines below it, which are indented. Names as written, joined. */
+/**
+ * Finds the sections of a running configuration: `interface Ethernet1/1` and the lines below it, which are indented.
+ * Names as written, joined.
+ */
 export function interfaceSections(text: string): Map<string, readonly string[]> {
   return sectionsOf(text, 'interface');
 }

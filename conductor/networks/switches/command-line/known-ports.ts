@@ -6,11 +6,11 @@ import type { SwitchSnapshot } from '#conductor/networks/switches/command-line/s
  * `other`, whatever the rest says, for it may put the port into a network. A system's words are two lists. Pure.
  */
 export interface KnownWords {
-  /** That say the port's networks: the system's own reading understands each. */
+  /** Lines that say the port's networks: the system's own reading understands each. */
   readonly networks: readonly RegExp[];
-  /** That no frame's network depends on. */
+  /** Lines that no frame's network depends on. */
   readonly apart: readonly RegExp[];
-  /** Of those, whether this one matters beside the port's other lines. */
+  /** Decides whether one of those lines matters beside the port's other lines. */
   readonly matters?: (line: string, lines: readonly string[]) => boolean;
 }
 
@@ -41,7 +41,7 @@ export function knownPorts(
   return { ports, unread };
 }
 
-/** Of ports with `other` settings, those whose VLANs are known all the same. */
+/** Finds, for ports with `other` settings, the VLANs that are known all the same. */
 export function carriedBy(
   sections: Iterable<readonly [portId: string, lines: readonly string[]]>,
   vlansOf: (lines: readonly string[], portId: string) => readonly (number | undefined)[] | undefined,

@@ -85,7 +85,7 @@ export function createLogins(
   };
 }
 
-/** Of a conductor that was lost amid a change, or of this one: nothing else has such names. */
+/** Discards sessions of a conductor that was lost amid a change, or of this one: nothing else has such names. */
 async function discardLeftBehind(
   { leftBehind }: SwitchTransaction,
   line: CommandLine,

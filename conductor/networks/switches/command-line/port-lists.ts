@@ -25,7 +25,7 @@ export function mayBeListed(list: string, portId: string, longName = (name: stri
 const destination = /\bdestination (?:interface )?(.+?)(?: (?:encapsulation|ingress) .*)?$/;
 const withoutPort = /^(cpu|remote vlan \d+|tunnel .*|ip .*)$/;
 
-/** Of lines about `monitor session`, those that may make the port the destination of others' frames. */
+/** Picks, of lines about `monitor session`, those that may make the port the destination of others' frames. */
 export function mirrorLines(
   lines: readonly string[],
   portId: string,

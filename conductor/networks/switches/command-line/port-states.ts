@@ -10,7 +10,7 @@ import type {
 } from '#conductor/networks/switches/command-line/switch-os.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** What ports of a switch are, of what it has said; and which of its bonds are Baton's. */
+/** A switch's answers, which its ports' states and Baton's bonds are read from. */
 
 interface SwitchAt {
   readonly os: SwitchOs;
@@ -37,7 +37,7 @@ export function statesOf(switchAt: SwitchAt, snapshot: SwitchSnapshot, portIds: 
   });
 }
 
-/** Of a bond that Baton may make; `undefined` = it is somebody else's. */
+/** Gives the number of a bond that Baton may make; `undefined` = it is somebody else's. */
 function ownNumber({ rows, access: { bondNumbers } }: SwitchAt, name: string): number | undefined {
   const number = Number(/\d+$/.exec(name)?.[0]);
   const isOwn = bondNumbers && number >= bondNumbers.from && number <= bondNumbers.to;

@@ -1,4 +1,4 @@
-/** What a switch's command line prints, told apart: prompts, echo, questions, answer. Pure. */
+/** Distinguishes what a switch's command line prints: prompts, echo, questions, answer. Pure. */
 
 /** Arista's prompts may have the time of day, before the name or behind it. */
 const time = String.raw`\d{1,2}:\d{2}(?::\d{2})?`;
@@ -16,7 +16,9 @@ const promptForm = new RegExp(
 /** Some switches shorten their name in the prompts of modes. */
 const comparedLength = 15;
 
-/** Of the last line of what came in, or of a whole text; `undefined` when that is not a prompt. */
+/**
+ * Finds the prompt's name in the last line of what came in, or in a whole text; `undefined` when that is not a prompt.
+ */
 export function promptName(text: string): string | undefined {
   const shown = promptForm.exec(lastLineOf(text))?.[1];
   return shown?.replace(clock, '') || shown;
@@ -35,7 +37,7 @@ const confirmPrompt = /\[confirm\]\s*$/i;
 /** `Continue? [y/n]:`, `(yes/no)`, `Destination filename [startup-config]?` */
 const question = /\?\s*(\[[^\]\n]*\])?\s*:?\s*$|[([](y|yes|n|no)\/(y|yes|n|no)[\])]\S*\s*:?\s*$/i;
 
-/** What a switch waits for, by the end of what came in: `strange` is another prompt than its own. */
+/** The state that a switch waits in, by the end of what came in: `strange` is another prompt than its own. */
 export type Waiting = 'prompt' | 'more' | 'password' | 'confirm' | 'question' | 'strange' | undefined;
 
 /** @param name of the first prompt; `undefined` = none has come yet */

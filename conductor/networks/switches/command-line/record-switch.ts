@@ -72,7 +72,7 @@ function readingOf(
   };
 }
 
-/** As recordings have it: `other`, `isolated`, `100`, `{native: 100, tagged: "200-202"}`. */
+/** Writes VLANs as recordings have them: `other`, `isolated`, `100`, `{native: 100, tagged: "200-202"}`. */
 function vlansAsText(found: FoundVlans): RecordedVlans {
   if (found === 'other') return 'other';
   if (isIsolated(found)) return 'isolated';

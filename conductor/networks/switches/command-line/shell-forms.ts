@@ -1,14 +1,17 @@
 /** How the systems talk that are logged in to with a command line of their own. */
 
-/** What a dialogue with prompts needs to know of the switch's OS. */
+/** Forms of a switch's OS that a dialogue with prompts needs to know. */
 export interface ShellForm {
   /** Commands after the login: no pages, no wrapped lines, and `enable` where a login begins without rights. */
   readonly setUp: readonly string[];
-  /** What the switch prints when it does not do a command. */
+  /** Patterns of what the switch prints when it does not do a command. */
   readonly errors: RegExp;
   /** Refusals for the moment, because of what others do there: a flow tries again. */
   readonly busy?: RegExp;
-  /** What it prints when it has saved, by the command that saves; that command's question for a confirmation is answered. */
+  /**
+   * Words that it prints when it has saved, by the command that saves; that command's question for a confirmation is
+   * answered.
+   */
   readonly saved?: { readonly command: string; readonly says: RegExp };
   /** Default: a line feed. */
   readonly lineEnd?: '\r';
@@ -69,7 +72,7 @@ export const shellForms = {
 /** A refusal to show something is short; a long text is what was asked for, with words of an operator's in it. */
 const linesOfRefusal = 10;
 
-/** What the switch says against a command, one line of it; `undefined` when it has done it. */
+/** Finds the line in which the switch refuses a command; `undefined` when it has done it. */
 export function refusalIn(form: ShellForm, command: string, output: string): string | undefined {
   const lines = output.split('\n');
   if (command.startsWith('show ') && lines.length > linesOfRefusal) return undefined;

@@ -96,11 +96,11 @@ function openChannel(ssh: SshClient, endpoint: string): Promise<ClientChannel> {
 }
 
 interface Awaited {
-  /** Of the switch's prompts; `undefined` = not known yet. */
+  /** Name in the switch's prompts; `undefined` = not known yet. */
   readonly name: string | undefined;
   /** For the error's text. */
   readonly about: string;
-  /** Whose echo comes first. */
+  /** The command whose echo comes first. */
   readonly echo?: string;
   /** Whether it prints something in any case. */
   readonly answers?: boolean;
@@ -109,7 +109,7 @@ interface Awaited {
 }
 
 interface Dialogue {
-  /** What came in since the last call, up to a prompt, or a question that can be answered. */
+  /** Reads what came in since the last call, up to a prompt, or a question that can be answered. */
   until(
     awaited: Awaited,
     signal: AbortSignal | undefined,
@@ -207,7 +207,7 @@ interface Unread {
   push(text: string): void;
   length(): number;
   tail(): string;
-  /** As many of its first characters. */
+  /** Gives as many of its first characters. */
   start(): string;
   replaceTail(text: string): void;
   /** All of it, once. */

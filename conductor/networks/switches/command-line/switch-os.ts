@@ -12,7 +12,7 @@ export interface SwitchSnapshot {
   readonly fixed?: ReadonlyMap<string, string>;
   /** VLANs that ports with `other` settings carry, where that is known. */
   readonly carried?: ReadonlyMap<string, readonly number[]>;
-  /** Of them those for `hold`. One that was left down has `other` VLANs. */
+  /** Ports, of these, that go down, for `hold`. One that was left down has `other` VLANs. */
   readonly goDown?: ReadonlyMap<string, DownAmidChange>;
   /** The VLANs that exist; `undefined` where a VLAN needs no making, `unknown` where the switch's answer was not understood. */
   readonly vlans: ReadonlySet<number> | 'unknown' | undefined;
@@ -32,7 +32,7 @@ export type ChangeRows = Pick<SwitchRows, 'isolate' | 'hold' | 'access' | 'trunk
 export interface SwitchTransaction {
   /** @param name of this change: `baton-` and 8 hex digits */
   readonly open: (name: string) => readonly string[];
-  /** What it would change, in the switch's words; the last before `commit`. */
+  /** Commands that show what it would change, in the switch's words; the last before `commit`. */
   readonly diff: (name: string) => readonly string[];
   /** Takes it up for a minute or two. */
   readonly commit: (name: string) => readonly string[];
@@ -104,11 +104,11 @@ export interface SwitchOs extends SwitchRows {
   readonly name: string;
   /** How its commands get there, by the scheme of the switch's endpoint. */
   readonly transports: Readonly<Partial<Record<SwitchTransport, OpenCommandLine>>>;
-  /** What a `port_id` looks like: others never get into a command. */
+  /** Pattern of a `port_id`: others never get into a command. */
   readonly portId: RegExp;
   /** A port's name in LLDP → its `port_id`, where they differ. */
   readonly portName?: (name: string) => string;
-  /** What LLDP says of a port → its `port_id`, where `portId` and `portName` don't say it all. */
+  /** Translates LLDP's data of a port → its `port_id`, where `portId` and `portName` don't say it all. */
   readonly portIdOf?: (said: LldpPort) => string | undefined;
   /** Asked where LLDP's name of a port can't be told from what LLDP says. */
   readonly lldpNames?: {

@@ -18,7 +18,7 @@ import { vlanAfter } from '#conductor/networks/switches/command-line/interface-s
 export interface MoreLines {
   /** Before the mode: on a switch that knows ISL too, `switchport trunk encapsulation dot1q`. */
   readonly beforeMode?: readonly string[];
-  /** What else would carry a network: `no switchport voice vlan`. */
+  /** Lines that remove what else would carry a network: `no switchport voice vlan`. */
   readonly away?: readonly string[];
 }
 

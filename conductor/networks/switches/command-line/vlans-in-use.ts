@@ -4,7 +4,7 @@ import type { SwitchPortSetting, SwitchPortState } from '#conductor/networks/swi
 import type { SwitchSnapshot } from '#conductor/networks/switches/command-line/switch-os.ts';
 
 interface WholeSwitch extends Pick<SwitchSnapshot, 'ports' | 'members' | 'carried'> {
-  /** Whose VLANs don't count, or do as far as they are known. */
+  /** Uplinks, whose VLANs don't count, or do as far as they are known. */
   readonly uplinks: { readonly patterns: readonly string[]; readonly count: boolean };
   /** Other names are of what carries no VLANs: `loopback0`. */
   readonly isPort: (name: string) => boolean;

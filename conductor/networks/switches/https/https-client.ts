@@ -11,7 +11,7 @@ import { askPeer, type PeerAnswer, type PeerRequest } from '#shared/peers/ask-pe
 export interface HttpsClient {
   readonly username: string;
   readonly password: string;
-  /** Of each request, where the switch has no sessions. */
+  /** Basic login of each request, where the switch has no sessions. */
   readonly basic: string;
   /**
    * @throws AppError `switch_error` for another certificate or a refused login, which is not tried again by itself;

@@ -127,7 +127,7 @@ function put(tree: Tree, words: readonly string[]): void {
   else place[keys.at(-1) ?? ''] = /^\d+$/.test(last) ? Number(last) : last;
 }
 
-/** What is unset as a whole need not be unset in part. */
+/** Unsets a part of the tree; below what is unset as a whole nothing need be unset. */
 function unset(tree: Tree, words: readonly string[]): void {
   const keys = words.slice(0, -1);
   const isGone = keys.some((_, depth) => valueAt(tree, keys.slice(0, depth + 1)) === null);

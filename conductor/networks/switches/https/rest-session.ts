@@ -74,7 +74,7 @@ export function restSession(base: string): OpenCommandLine {
   };
 }
 
-/** Of a model that lacks it. */
+/** The answer of a model that lacks the resource. */
 const noResource = 'null';
 
 /** On which requests that are alike go at the same time. */
@@ -88,7 +88,7 @@ function alike(commands: readonly string[]): readonly string[] {
   return first ? commands.slice(0, other < 0 ? commands.length : other) : commands.slice(0, 1);
 }
 
-/** What each request of the session carries. */
+/** Logs in, and gives the headers that each request of the session carries. */
 async function logIn(
   https: HttpsClient,
   base: string,

@@ -8,7 +8,7 @@ export function frame(message: string, isChunked: boolean): string {
   return isChunked ? `\n#${Buffer.byteLength(message)}\n${message}\n##\n` : `${message}${endMark.toString()}`;
 }
 
-/** What a part costs beside its bytes: of tiny chunks, the objects that keep them would be most of the memory. */
+/** Cost of a part beside its bytes: of tiny chunks, the objects that keep them would be most of the memory. */
 const partBytes = 128;
 
 export interface Unframer {
@@ -21,7 +21,7 @@ export interface Unframer {
 export function createUnframer(maximumBytes: number): Unframer {
   let isChunked = false;
   let unread: Buffer = Buffer.alloc(0);
-  /** Of the message that has begun. */
+  /** Parts of the message that has begun. */
   let parts: Buffer[] = [];
   let cost = 0;
   /** Bytes of the chunk that are still to come. */

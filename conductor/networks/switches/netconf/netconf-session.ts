@@ -15,7 +15,7 @@ const versions = ['urn:ietf:params:netconf:base:1.0', 'urn:ietf:params:netconf:b
 
 /** NETCONF over SSH (RFC 6241, RFC 6242): one request at a time. */
 export interface NetconfSession {
-  /** As the server's hello has them. */
+  /** Capabilities as the server's hello has them. */
   readonly capabilities: readonly string[];
   /**
    * Sends the operation and answers its `rpc-reply`.

@@ -10,7 +10,7 @@ import {
 import { linesNaming } from '#conductor/networks/switches/command-line/named-elsewhere.ts';
 import { defaultVlan } from '#conductor/networks/switches/command-line/switchport-lines.ts';
 
-/** What ports of HPE Aruba AOS-CX are, from the configuration and `show interface brief`. Pure. */
+/** Reads ports of HPE Aruba AOS-CX from the configuration and `show interface brief`. Pure. */
 
 /** A row of the brief table. */
 interface ShownPort {
@@ -89,7 +89,7 @@ const words: KnownWords = {
   ],
 };
 
-/** What names a port and sends it nothing: where a mirror takes its frames from, what follows a link's state. */
+/** Lines that name a port and send it nothing: where a mirror takes its frames from, what follows a link's state. */
 const namedApart = [/^source interface /, /^(no )?track /, /^(no )?mac-address-table /, /^description /];
 
 /** @param version such as `PL.10.08.0001`: 4100i, 6000 and 6100 route at no port; `undefined` = it does not say its family */

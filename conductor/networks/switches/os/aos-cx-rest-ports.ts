@@ -6,7 +6,8 @@ import type { SwitchSnapshot } from '#conductor/networks/switches/command-line/s
 import { familyRoutes, noIsolation } from '#conductor/networks/switches/os/aos-cx-ports.ts';
 
 /**
- * What ports of HPE Aruba AOS-CX are, from its REST API. Links are objects by name, or the paths themselves; none is an empty
+ * Reads ports of HPE Aruba AOS-CX from its REST API. Links are objects by name, or the paths themselves; none is an
+ * empty
  * list. Pure.
  */
 
@@ -122,7 +123,7 @@ export function membersIn({ interfaces }: Port): string[] {
   return namesIn(interfaces);
 }
 
-/** Of links: `{"1/1/1": "/rest/v10.04/system/interfaces/1%2F1%2F1"}`, or the paths. */
+/** Lists the names that links lead to: `{"1/1/1": "/rest/v10.04/system/interfaces/1%2F1%2F1"}`, or the paths. */
 export function namesIn(links: Links): string[] {
   if (typeof links === 'string' || Array.isArray(links))
     return [links].flat().map((path) => decodeURIComponent(path.slice(path.lastIndexOf('/') + 1)));
@@ -172,7 +173,7 @@ function oddIn(port: Port, portId: string, below: z.infer<typeof Below>[string] 
   ];
 }
 
-/** What is in effect though the configuration has something else. */
+/** Lists what is in effect though the configuration has something else. */
 function oddInEffect(port: Port): string[] {
   return (['vlan_tag', 'vlan_trunks'] as const).flatMap((name) => {
     const parsed = Links.safeParse(port[`applied_${name}`]);

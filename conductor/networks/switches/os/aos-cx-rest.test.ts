@@ -15,7 +15,7 @@ import {
 const base = '/rest/v10.04/system';
 const linkTo = (...vlans: number[]) => Object.fromEntries(vlans.map((vlan) => [vlan, `${base}/vlans/${vlan}`]));
 
-/** As a port of 10.09 is printed that nobody has set: what is empty is a list, what is below it a path. */
+/** A port of 10.09 as it is printed when nobody has set it: what is empty is a list, what is below it a path. */
 const plain = {
   routing: true,
   vlan_mode: null,

@@ -13,7 +13,7 @@ import {
 } from '#conductor/networks/switches/os/cumulus-keys.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** What NVUE's configuration says of ports: in their own settings, and wherever else a port is named. Pure. */
+/** Reads what NVUE's configuration says of ports: in their own settings, and wherever else a port is named. Pure. */
 
 export const bridge = 'br_default';
 
@@ -89,7 +89,7 @@ const notByNvue = new AppError(
 
 const unsure = (line: string, portId: string): string => `${line} (which may mean ${portId})`;
 
-/** What the switch does with the port without its configuration by NVUE saying so. */
+/** Lists what the switch does with the port without its configuration by NVUE saying so. */
 function linesInEffect(live: unknown): string[] {
   if (!isTree(live)) return [`in effect: ${JSON.stringify(live)}`];
   if (live['bridge'] === undefined) return [];
@@ -131,7 +131,7 @@ function* waysIn(tree: unknown, way: readonly string[]): Generator<readonly stri
   }
 }
 
-/** Of `leavesOf` an interface, and of mentions elsewhere; a bridge of another name is none of Baton's. */
+/** Words of `leavesOf` an interface, and of mentions elsewhere; a bridge of another name is none of Baton's. */
 const words: KnownWords = {
   networks: [
     new RegExp(`^bridge domain ${bridge}( access \\d+| untagged (\\d+|none)| vlan [\\d,-]+)?$`),

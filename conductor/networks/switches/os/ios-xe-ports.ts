@@ -5,7 +5,7 @@ import { carriedBy, type KnownWords, knownPorts } from '#conductor/networks/swit
 import { defaultVlan, trunkVlans } from '#conductor/networks/switches/command-line/switchport-lines.ts';
 import { switchportWords } from '#conductor/networks/switches/command-line/switchport-words.ts';
 
-/** What ports of Cisco IOS-XE and IOS are, from their lines and from `show interfaces switchport`. Pure. */
+/** Reads ports of Cisco IOS-XE and IOS from their lines and from `show interfaces switchport`. Pure. */
 
 export const voiceLine = 'switchport voice vlan';
 export const encapsulationLine = 'switchport trunk encapsulation';

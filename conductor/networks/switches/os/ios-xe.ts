@@ -19,7 +19,7 @@ import {
   voiceLine,
 } from '#conductor/networks/switches/os/ios-xe-ports.ts';
 
-/** What LLDP's short names stand for: `Gi1/0/1` is `GigabitEthernet1/0/1`. */
+/** Long forms of LLDP's short names: `Gi1/0/1` is `GigabitEthernet1/0/1`. */
 const longNames: Readonly<Record<string, string>> = {
   Et: 'Ethernet',
   Fa: 'FastEthernet',

@@ -26,7 +26,7 @@ const apart = [
 export interface NamingLine {
   /** Without `set`. */
   readonly line: string;
-  /** Of interfaces. */
+  /** Names of interfaces. */
   readonly names: readonly string[];
 }
 

@@ -3,15 +3,15 @@ import { carriedBy, type KnownWords, knownPorts } from '#conductor/networks/swit
 import { type NamingLine, namingLines } from '#conductor/networks/switches/os/junos-elsewhere.ts';
 import { isInRange, isWildcard, mayMean, rangesIn } from '#conductor/networks/switches/os/junos-ranges.ts';
 
-/** What ports of Junos are, from lines of `display set`: with what they inherit, and without. Pure. */
+/** Reads ports of Junos from lines of `display set`: with what they inherit, and without. Pure. */
 
 export interface JunosTexts {
   /** `show interfaces terse` */
   readonly terse: string;
-  /** Of interfaces and VLANs, with inherited lines in their places. */
+  /** Lines of interfaces and VLANs, with inherited lines in their places. */
   readonly inherited: string;
   readonly vlans: string;
-  /** Of interfaces, as written; `undefined` where it was not asked. */
+  /** Lines of interfaces, as written; `undefined` where it was not asked. */
   readonly written: string | undefined;
   /** The answer to `elsewhereCommand`. */
   readonly elsewhere: string;
@@ -104,7 +104,7 @@ export function readJunosPorts({ terse, inherited, vlans, written, elsewhere }: 
   };
 }
 
-/** Of `set interfaces <ge-*> …`, which stands for several. */
+/** Finds lines of `set interfaces <ge-*> …`, which stands for several. */
 function wildcardLines(config: string): NamingLine[] {
   return [...linesByPort(config)].flatMap(([name, lines]) =>
     isWildcard(name)

@@ -7,7 +7,7 @@ import { elsewhereCommand } from '#conductor/networks/switches/os/junos-elsewher
 import { readJunosPorts } from '#conductor/networks/switches/os/junos-ports.ts';
 import { isInRange, rangesIn } from '#conductor/networks/switches/os/junos-ranges.ts';
 
-/** What a terminal takes at once for sure. */
+/** Lines that a terminal takes at once for sure. */
 const linesOfBlock = 64;
 
 /** Both switches of a pair are one system to a node; of several bonds the number says which. */

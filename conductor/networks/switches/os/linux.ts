@@ -147,7 +147,7 @@ function leaveLine(portId: string, bondName: string): string {
   return `ip link set dev ${portId} master ${wordOf(bondName, 'master')} up`;
 }
 
-/** What follows a word in the link's description: `… mtu 1500 … master br0 …`. */
+/** Finds what follows a word in the link's description: `… mtu 1500 … master br0 …`. */
 function wordOf(device: string, word: string): string {
   return `"$(ip -o link show dev ${device} | sed -n 's/.* ${word} \\([^ ]*\\).*/\\1/p')"`;
 }
@@ -167,7 +167,7 @@ function batches(lines: readonly string[]): string[] {
 
 const words: KnownWords = { networks: [/^isolated (true|false)$/], apart: [] };
 
-/** What of a port's surroundings says its networks, beside its VLANs. */
+/** Lists what in a port's surroundings says its networks, beside its VLANs. */
 function linesAbout({ ifname, linkinfo }: Link, devices: readonly Link[], isUnfiltered: boolean): string[] {
   const tunnel = linkinfo.info_slave_data?.vlan_tunnel;
   return [

@@ -5,7 +5,7 @@ import { carriedBy, knownPorts } from '#conductor/networks/switches/command-line
 import { trunkVlans } from '#conductor/networks/switches/command-line/switchport-lines.ts';
 import { switchportWords } from '#conductor/networks/switches/command-line/switchport-words.ts';
 
-/** What ports of Cisco NX-OS are, from their lines, and from `show interface switchport`, which shows defaults. Pure. */
+/** Reads ports of Cisco NX-OS from their lines, and from `show interface switchport`, which shows defaults. Pure. */
 
 export const voiceLine = 'switchport voice vlan';
 

@@ -67,7 +67,7 @@ function awayFrom(lines: readonly string[] = []): string[] {
   return lines.some((line) => line.startsWith(voiceLine)) ? [`no ${voiceLine}`] : [];
 }
 
-/** Of one kind each: no document that was found mixes them. */
+/** Joins ports to ranges of one kind each: no document that was found mixes them. */
 function ranges(portIds: readonly string[]): string[] {
   return byKind(portIds).map((ids) => `interface ${ids.join(', ')}`);
 }

@@ -11,7 +11,10 @@ import { type KnownWords, knownPorts } from '#conductor/networks/switches/comman
 import type { Membership, SwitchSnapshot } from '#conductor/networks/switches/command-line/switch-os.ts';
 import { elementsAt, textAt, type XmlElement } from '#conductor/networks/switches/netconf/xml.ts';
 
-/** What OpenConfig's models say of ports: as configured, as in effect, and by the network instances that list them. Pure. */
+/**
+ * Reads what OpenConfig's models say of ports: as configured, as in effect, and by the network instances that list
+ * them. Pure.
+ */
 
 export function vlanElements(instances: string): readonly XmlElement[] {
   return elementsAt(JSON.parse(instances), 'data', 'network-instances', 'network-instance', 'vlans', 'vlan');
@@ -119,7 +122,7 @@ const words: KnownWords = {
 const upWords = /^state (enabled true|(admin|oper)-status (?!DOWN$|LOWER_LAYER_DOWN$|NOT_PRESENT$).*)$/;
 const stateVlans = /^(ethernet|aggregation) switched-vlan state ./;
 
-/** What is in effect says nothing more where it is what is configured. */
+/** Leaves out what is in effect where it is what is configured: it says nothing more. */
 function withoutAgreed(lines: readonly string[], configured: FoundVlans): readonly string[] {
   const inEffect = vlansOf(lines, 'state');
   const isSame = inEffect !== undefined && configured !== 'other' && sameVlans(inEffect, configured);

@@ -16,7 +16,7 @@ import {
 const model = (name: string): string => `xmlns="http://openconfig.net/yang/${name}"`;
 const nc = 'xmlns:nc="urn:ietf:params:xml:ns:netconf:base:1.0"';
 const candidate = '<target><candidate/></target>';
-/** Of Baton's commits that nobody has confirmed: who finds one takes it back. */
+/** Id of Baton's commits that nobody has confirmed: a conductor that finds one takes it back. */
 const persistId = 'baton';
 const isAggregate = (portId: string): boolean => /^(port-?channel|ae|lag|bond)/i.test(portId);
 

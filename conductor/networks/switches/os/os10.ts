@@ -105,7 +105,7 @@ function withUses(sections: ReadonlyMap<string, readonly string[]>, whole: strin
   return [...sections].map(([portId, lines]) => [portId, [...lines, ...(elsewhere.get(portId) ?? [])]] as const);
 }
 
-/** What names a port and sends it nothing: where a mirror takes its frames from, what follows a link's state. */
+/** Lines that name a port and send it nothing: where a mirror takes its frames from, what follows a link's state. */
 const namedApart = [/^source interface /, /^(no )?track /, /^(up|down)stream /, /^description /];
 
 const words: KnownWords = {

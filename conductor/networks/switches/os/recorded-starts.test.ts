@@ -70,7 +70,7 @@ function vlansOf(reading: z.infer<typeof Vlans>): FoundVlans {
   return reading === 'isolated' ? isolated : 'other';
 }
 
-/** Whose simulators have the recording as their state; those of text print it for a while. */
+/** Systems whose simulators have the recording as their state; those of text print it for a while. */
 const keepsTheRest: ReadonlySet<string> = new Set(['cumulus', 'linux', 'openconfig', 'sonic']);
 
 const recordings = await readRecordings('switches', Reading);

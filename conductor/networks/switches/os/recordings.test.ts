@@ -17,7 +17,7 @@ import { sonic } from '#conductor/networks/switches/os/sonic.ts';
 import { vlansOf } from '#conductor/networks/switches/ovs-port-rows.ts';
 import { kindsOfSource, type Recording, readRecordings } from '#test/recorded/read-recordings.ts';
 
-/** What switches print, read by each system's own parser. */
+/** Each system's own parser reads what its switches print. */
 
 const Vlans = z.union([
   z.literal('isolated'),

@@ -4,7 +4,7 @@ import { type KnownWords, knownPorts } from '#conductor/networks/switches/comman
 import { parseAnswer } from '#conductor/networks/switches/command-line/parse-answer.ts';
 import type { SwitchSnapshot } from '#conductor/networks/switches/command-line/switch-os.ts';
 
-/** What SONiC's configuration database says of ports: each table is looked at for their names. Pure. */
+/** Reads what SONiC's configuration database says of ports: each table is looked at for their names. Pure. */
 
 const table = z.record(z.string(), z.record(z.string(), z.unknown())).default({});
 /** The other tables are looked at for the ports' names alone. */

@@ -4,7 +4,7 @@ import { type SwitchUnderTest, testSwitchDriver } from '#conductor/networks/swit
 import type { SwitchServer } from '#test/simulators/switch/switch-server.ts';
 import { accessTo, cutsOf, split } from '#test/simulators/switch/under-test.ts';
 
-/** Of which the last is a bond. */
+/** Makes 48 ports, of which the last is a bond. */
 export const ports48 = (form: (number: number) => string, bond: string) => [
   ...Array.from({ length: 47 }, (_, index) => form(index + 1)),
   bond,
