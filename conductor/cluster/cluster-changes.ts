@@ -3,7 +3,8 @@ import { isRemark, type Remark } from '#conductor/model/remark.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /**
- * What a round changes in a cluster and can't find again by looking: once it is done, nothing there shows that it was
+ * A change that a round makes in a cluster and can't find again by looking: once it is done, nothing there shows that
+ * it was
  * otherwise.
  */
 export interface ClusterChange {
@@ -19,7 +20,7 @@ export interface ClusterChange {
     | 'node';
   /** The node's, label's, pod's or member's name. */
   readonly name: string;
-  /** What a label was, a member's peer URLs: what somebody needs who brings it back. */
+  /** The value that a label had, a member's peer URLs: what somebody needs who brings it back. */
   readonly value?: string | undefined;
   /** The etcd cluster. */
   readonly of?: string | undefined;
@@ -28,13 +29,13 @@ export interface ClusterChange {
   readonly remark?: Remark | undefined;
 }
 
-/** What was announced, and was refused, or nothing says whether it came about. */
+/** A change that was announced, and was refused, or nothing says whether it came about. */
 export interface Unsettled {
   readonly change: ClusterChange;
   readonly isRefused: boolean;
 }
 
-/** What the answer to a request says of its changes. */
+/** The outcome of changes according to the answer to their request. */
 export type ChangeOutcome = 'done' | 'refused';
 
 /**
@@ -91,7 +92,7 @@ type KeptMessage = z.output<typeof KeptMessage>;
 /** Output of a `cluster` step, also of one that is under way or has failed. */
 const ClusterReport = z.object({
   deeds: z.array(RecordedChange),
-  /** Of the last look. */
+  /** Messages of the last look. */
   messages: z.array(KeptMessage),
   /** ISO 8601: since then the cluster has let nobody in. */
   refusedSince: z.string().optional(),
@@ -118,7 +119,7 @@ export function withRecordedChanges(
     : { ...report, deeds: [...report.deeds, ...news.map((change) => ({ ...change, sure: false }))] };
 }
 
-/** What was refused is struck out, unless an earlier request had done it. */
+/** Strikes out what was refused, unless an earlier request had done it. */
 function withOutcome(report: ClusterReport, changes: readonly ClusterChange[], outcome: ChangeOutcome): ClusterReport {
   const about = new Set(changes.map(keyOf));
   const deeds = report.deeds.flatMap((change) => {
@@ -144,12 +145,12 @@ export function afterLook(
   return { deeds, messages: [...messages] };
 }
 
-/** Of one change, whenever it is reported. */
+/** Computes the key of one change, the same whenever it is reported. */
 export function keyOf({ kind, name, value, of }: Pick<ClusterChange, 'kind' | 'name' | 'value' | 'of'>): string {
   return JSON.stringify([kind, name, value, of]);
 }
 
-/** As a sentence. Pure. */
+/** Describes a change as a sentence. Pure. */
 export function describeClusterChange({ message, sure }: RecordedChange): string {
   return sure ? message : `${message}: this was started, and its result is unknown`;
 }

@@ -13,7 +13,7 @@ export function isUnknownNode(error: unknown): boolean {
   return error instanceof AppError && error.code === 'not_found' && remarkOf(error)?.code === 'unknown-in-cluster';
 }
 
-/** What rounds had found until the error ended them. */
+/** Gives the messages of what rounds had found until the error ended them. */
 export function messagesOf({ details }: AppError): readonly RoundMessage[] {
   return Array.isArray(details['messages']) ? (details['messages'] as readonly RoundMessage[]) : [];
 }

@@ -24,7 +24,7 @@ export const clusterEnvironment = {
 
 /** One of the steps that take a node out of its clusters, in the seed's order. */
 export interface DecommissionStep {
-  /** As in its endpoint: `clear-labels`. */
+  /** The name as in its endpoint: `clear-labels`. */
   readonly name: string;
   readonly run: () => Promise<readonly RoundMessage[]>;
   /** Its failure is reported, and holds nothing up: what follows a decommission does without it. */

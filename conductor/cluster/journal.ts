@@ -6,7 +6,7 @@ import {
   keyOf,
 } from '#conductor/cluster/cluster-changes.ts';
 
-/** What is changed in a cluster by hand, and what came of it. */
+/** A change that is made in a cluster by hand, and its outcome. */
 export interface JournalEntry {
   readonly change: ClusterChange;
   /** `begun`: it is about to be made. A journal that ends with that ended with its conductor. */
@@ -17,7 +17,7 @@ export interface JournalEntry {
 export type Journal = (entries: readonly JournalEntry[]) => Promise<void>;
 
 export interface KeptJournal {
-  /** Of changes that are about to be made, and of what came of them. Nothing is made before it is written. */
+  /** Records changes that are about to be made, and their outcome. Nothing is made before it is written. */
   readonly announced: (changes: readonly ClusterChange[], outcome?: ChangeOutcome) => Promise<void>;
   /** After a look, which says what came of pods. */
   readonly looked: (report: ClusterReport) => Promise<void>;
@@ -51,13 +51,16 @@ export function keepJournal(journal: Journal): KeptJournal {
   };
 }
 
-/** What was done stays so; a refusal may be followed by another request, which of a pod that a budget keeps is not news. */
+/**
+ * Decides whether an entry is news: what was done stays so; a refusal may be followed by another request, which of a
+ * pod that a budget keeps is not news.
+ */
 function isNews(before: JournalEntry['result'] | undefined, { change, result }: JournalEntry): boolean {
   if (before === 'refused' && result === 'begun') return change.kind !== 'pod';
   return before !== result && before !== 'done';
 }
 
-/** As a sentence, with what somebody needs who brings a member back. Pure. */
+/** Describes an entry as a sentence, with what somebody needs who brings a member back. Pure. */
 export function describeJournalEntry({ change, result }: JournalEntry): string {
   const { kind, value, message } = change;
   const text = kind === 'etcd member' && value ? `${message} (peer URLs ${value})` : message;

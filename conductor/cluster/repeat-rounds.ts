@@ -23,14 +23,17 @@ export type RoundMessage = {
   readonly error: boolean;
   /** The pod, label, budget or member that the message is about. */
   readonly name?: string;
-  /** What `name` names, as in Kubernetes (`Pod`, `PodDisruptionBudget`, `Label`) or seed 001 (`HealthMessage`). */
+  /**
+   * Kind of the thing that `name` names, as in Kubernetes (`Pod`, `PodDisruptionBudget`, `Label`) or seed 001
+   * (`HealthMessage`).
+   */
   readonly kind?: string;
   /** The sentence that sums the round up, or the failure, says it too. */
   readonly summarized?: true;
 };
 
 /**
- * What one look at a cluster came to. A round does what can be done now and keeps no memory but the
+ * Outcome of one look at a cluster. A round does what can be done now and keeps no memory but the
  * cluster's own state: it may be repeated after a crash, and by another conductor. What cannot get
  * better by waiting is thrown as an AppError instead.
  */
@@ -50,7 +53,7 @@ export function roundMessage(remark: Remark, more: Partial<RoundMessage> = {}): 
   return { message: describeRemark(remark), remark, error: false, ...more };
 }
 
-/** Of what was looked at side by side: done when all are. */
+/** Joins rounds that were made side by side: done when all are. */
 export function joinRounds(rounds: readonly Round[]): Round {
   const messages = rounds.flatMap((round) => round.messages);
   const reasons = rounds.flatMap((round) => (round.state === 'waiting' ? [round.reason] : []));
@@ -60,7 +63,7 @@ export function joinRounds(rounds: readonly Round[]): Round {
 }
 
 export interface RepeatOptions {
-  /** What is done, for the message: `drain of node n1`. */
+  /** The work, for the message: `drain of node n1`. */
   readonly what: string;
   readonly timeoutMs: number;
   /** Milliseconds between two rounds, at the most. */
@@ -147,7 +150,7 @@ const kinds: Readonly<Partial<Record<ClusterChange['kind'], string>>> = {
   node: 'Node',
 };
 
-/** What the last round reports itself is shown there. */
+/** Adds the changes, but for those that the last round reports itself. */
 function withChanges({ deeds }: ClusterReport, messages: readonly RoundMessage[]): readonly RoundMessage[] {
   const reported = new Set(messages.map(({ message }) => message));
   const isCordoned = deeds.some(({ kind }) => kind === 'cordon');

@@ -5,7 +5,7 @@ export interface SitesConfig extends FlowsConfig, AllocationsConfig {
   readonly siteBeatMs: number;
 }
 
-/** What work on sites may use: nodes are chosen and worked on by others. */
+/** Means that work on sites may use: nodes are chosen and worked on by others. */
 export interface SitesContext extends FlowsContext, Allocating {
   readonly config: SitesConfig;
 }

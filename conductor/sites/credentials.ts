@@ -8,7 +8,7 @@ import type { SiteNode } from '#conductor/sites/site.ts';
 
 type StoreContext = Pick<SitesContext, 'db' | 'secrets'>;
 
-/** What a BMC asks for; documents name it and never contain it. */
+/** Credential that a BMC asks for; documents name it and never contain it. */
 export interface Credential {
   readonly username: string;
   readonly password: string;

@@ -1,4 +1,4 @@
-/** Of each position the positions that it needs; `undefined` = not in the graph. */
+/** The positions that each position needs; `undefined` = not in the graph. */
 type Needs = readonly (readonly number[] | undefined)[];
 
 /**

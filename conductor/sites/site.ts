@@ -6,7 +6,7 @@ import type { SiteFault } from '#conductor/model/site-report.ts';
 import type { PhaseTimeouts, Strategy } from '#conductor/model/site-run.ts';
 
 export interface SiteDocument {
-  /** Of its upload. */
+  /** Collection of its upload. */
   readonly collection: string;
   /** `drydock/BaremetalNode/v1` */
   readonly schema: string;
@@ -15,7 +15,7 @@ export interface SiteDocument {
   readonly metadata: JsonObject;
   /** `undefined` where the document has none. */
   readonly data: unknown;
-  /** Of a document with secrets as it is stored: its data, sealed; `data`, or the password in it, is a digest then. */
+  /** Sealed data of a document with secrets as it is stored; `data`, or the password in it, is a digest then. */
   readonly sealed?: string;
 }
 
@@ -68,7 +68,10 @@ export function isMapping(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** What distinguishes documents of a revision, as Deckhand does: a replacement has the name of what it replaces. */
+/**
+ * Computes the key that distinguishes documents of a revision, as Deckhand does: a replacement has the name of what it
+ * replaces.
+ */
 export function documentKey({ schema, name, metadata }: Pick<SiteDocument, 'schema' | 'name' | 'metadata'>): string {
   const layering = metadata['layeringDefinition'];
   return JSON.stringify([schema, (isMapping(layering) ? layering['layer'] : undefined) ?? null, name]);
@@ -85,7 +88,7 @@ export interface Site {
   readonly strategy: Strategy;
   readonly timeouts: PhaseTimeouts;
   readonly settings: SiteSettings;
-  /** Those whose tasks run in each deploy of a node that has one of the task's roles. */
+  /** Plugins whose tasks run in each deploy of a node that has one of the task's roles. */
   readonly plugins: readonly {
     readonly name: string;
     readonly version: string;
@@ -95,7 +98,7 @@ export interface Site {
   readonly etcdClusters: readonly EtcdCluster[];
 }
 
-/** Of `shipyard/DeploymentConfiguration/v1`, beside the groups' times; seconds. */
+/** Settings of `shipyard/DeploymentConfiguration/v1`, beside the groups' times; seconds. */
 export interface SiteSettings {
   /** It has a section `kubernetes`: unless a node's document says otherwise, each node joins the cluster. */
   readonly nodesJoin: boolean;
@@ -103,13 +106,13 @@ export interface SiteSettings {
   readonly joinWait: number;
   readonly nodeStatusTimeout: number;
   readonly nodeStatusInterval: number;
-  /** Of actions' parameters that are not given. */
+  /** Defaults of actions' parameters that are not given. */
   readonly actions: SiteDefaults;
-  /** What of times it says itself, by its own names: `join_wait`. */
+  /** Times that the document says itself, by its own names: `join_wait`. */
   readonly stated?: Readonly<Record<string, number>>;
 }
 
-/** What a node's document says of when it is in service. */
+/** Conditions under which a node is in service, according to its document. */
 export interface InService {
   /** Whether it joins the Kubernetes cluster; absent = it does if it was a member, or if the site's nodes do. */
   readonly kubernetes?: boolean;
@@ -118,10 +121,10 @@ export interface InService {
 
 /** `drydock/BaremetalNode/v1` with its `drydock/HostProfile/v1` beneath. */
 export interface SiteNode {
-  /** Of the document; becomes the node's name, its allocation's, and its host name. */
+  /** Name of the document; becomes the node's name, its allocation's, and its host name. */
   readonly name: string;
   readonly rack?: string;
-  /** What selectors choose by, and the roles of plugin tasks. */
+  /** Tags that selectors choose by, and the roles of plugin tasks. */
   readonly tags: readonly string[];
   /** `owner_data` of Drydock. */
   readonly labels: Readonly<Record<string, string>>;
@@ -135,7 +138,7 @@ export interface SiteNode {
   /** Ironic's: `boot_mode`, `capabilities`, `root_device`. */
   readonly properties: JsonObject;
   readonly ports: readonly SitePort[];
-  /** As in `PUT states/raid`. */
+  /** RAID configuration as in `PUT states/raid`. */
   readonly targetRaid?: JsonObject;
   /** For `bios.apply_configuration`. */
   readonly biosSettings?: readonly { readonly name: string; readonly value: string }[];

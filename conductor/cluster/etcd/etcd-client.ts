@@ -43,7 +43,7 @@ const HealthAnswer = z.object({ health: z.enum(['true', 'false']), reason: z.str
 
 const TokenAnswer = z.object({ token: z.string().min(1) });
 
-/** Of calls that act: that it is not an error says all. */
+/** Answer of calls that act: that it is not an error says all. */
 export const AnyAnswer = z.looseObject({});
 
 const ErrorAnswer = z.object({ error: z.string(), code: z.number().optional() });
@@ -69,7 +69,10 @@ export interface EtcdClient {
     answer: Schema,
     options?: { readonly acts: boolean },
   ): Promise<z.infer<Schema>>;
-  /** What the member says of itself: it has the word of a quorum, whatever alarm about space there is. @throws AppError */
+  /**
+   * Resolves with the member's health as it reports it: it has the word of a quorum, whatever alarm about space there
+   * is. @throws AppError
+   */
   isHealthy(url: string): Promise<boolean>;
   close(): Promise<void>;
 }
@@ -129,7 +132,7 @@ export function createEtcdClient({ tls, login, limits = defaultLimits, signal }:
     throw strangeAnswer(url, status, text());
   };
 
-  /** Of a cluster that asks for none: none. */
+  /** Logs in, and gives the token; none for a cluster that asks for none. */
   const logIn = async (url: string, { username, password }: EtcdLogin): Promise<string | undefined> => {
     try {
       const body = { name: username, password };

@@ -13,7 +13,7 @@ export interface EtcdCluster {
   readonly members: readonly { readonly node?: string; readonly name?: string; readonly address?: string }[];
 }
 
-/** What a cluster asks its clients for, where it does. */
+/** Login that a cluster asks its clients for, where it does. */
 export interface EtcdLogin {
   readonly username: string;
   readonly password: string;
@@ -30,7 +30,7 @@ export interface ClusterMember {
   readonly peerUrls: readonly string[];
   readonly isLearner: boolean;
   readonly state: MemberState;
-  /** Of one that is not healthy. */
+  /** The reason why one is not healthy. */
   readonly why?: string;
   /** Where it answers. */
   readonly url?: string;

@@ -6,7 +6,7 @@ import { etcdError } from '#conductor/cluster/etcd/etcd-fault.ts';
 import { readPrivateFile } from '#conductor/kernel/files.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** What one side of mutual TLS needs, as PEM. */
+/** Material that one side of mutual TLS needs, as PEM. */
 export interface EtcdTls {
   readonly ca: string;
   readonly cert: string;

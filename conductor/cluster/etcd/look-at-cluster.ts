@@ -85,7 +85,8 @@ async function probe(client: EtcdClient, url: string): Promise<Probe> {
 }
 
 /**
- * Of those that no endpoint has led to; anything else that answers there (`localhost` is advertised by default) is not it. A
+ * Probes the members that no endpoint has led to; anything else that answers there (`localhost` is advertised by
+ * default) is not one. A
  * password that the endpoints get over TLS goes nowhere without.
  */
 async function probeMembers(client: EtcdClient, members: readonly Listed[], known: readonly Probe[]): Promise<Probe[]> {

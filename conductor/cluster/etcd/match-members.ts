@@ -7,7 +7,7 @@ type Entry = EtcdCluster['members'][number];
 export interface MemberMatch<Member> {
   readonly own: readonly Member[];
   /**
-   * Those of which nothing says where they run: any might be the node's. An entry that names the node and matches no
+   * Members of which nothing says where they run: any might be the node's. An entry that names the node and matches no
    * member excuses none of them: it may be mistyped.
    */
   readonly unclear: readonly Member[];

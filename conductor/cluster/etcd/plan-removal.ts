@@ -1,6 +1,6 @@
 import { type ClusterMember, type ClusterView, nameOf, quorumOf } from '#conductor/cluster/etcd/etcd-cluster.ts';
 
-/** What is to be done next, so that a node's members leave their cluster. */
+/** The next thing to do, so that a node's members leave their cluster. */
 export type RemovalPlan =
   | { readonly act: 'nothing' }
   | { readonly act: 'remove'; readonly member: ClusterMember }
@@ -57,7 +57,9 @@ function isHealthy({ state }: Pick<ClusterMember, 'state'>): boolean {
   return state === 'healthy';
 }
 
-/** What does no good goes first: without it fewer make a quorum. The leader goes last. */
+/**
+ * Orders removals: a member that does no good goes first, because without it fewer make a quorum. The leader goes last.
+ */
 function turnOf(member: ClusterMember, leader: string): number {
   if (member.id === leader) return 3;
   if (member.isLearner) return 2;

@@ -57,7 +57,7 @@ test.each(recordings.map((each) => [each.name, each] as const))('%s', (_name, { 
   expect(readStatus(outputs['/v3/maintenance/status'])).toEqual(reading.status);
 });
 
-/** As the gateway answers it; etcdctl prints the same as lines. */
+/** Reads a list as the gateway answers it; etcdctl prints the same as lines. */
 function readList(outputs: Readonly<Record<string, string>>): unknown {
   const answer = outputs['/v3/cluster/member/list'];
   if (answer !== undefined) return JSON.parse(answer);

@@ -24,7 +24,7 @@ export interface EtcdWork {
   readonly announce?: Announce;
 }
 
-/** What a cluster says now of the node's members. */
+/** The cluster's present answers about the node's members. */
 interface Look {
   readonly view: ClusterView;
   readonly plan: RemovalPlan;

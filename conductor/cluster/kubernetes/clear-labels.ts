@@ -19,7 +19,7 @@ import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 
 interface TakeOptions {
   readonly announce?: Announce | undefined;
-  /** Of a node that may come back: seals what it has had, for `restoreLabels`. */
+  /** Secrets, for a node that may come back: seals what it has had, for `restoreLabels`. */
   readonly secrets?: Secrets;
 }
 
@@ -82,7 +82,7 @@ function unsettled(pod: Pod, node: ClusterNode): RoundMessage[] {
   return why === undefined ? [] : [{ message: `Pod ${podName(pod)} ${why}`, error: true, ...named(pod) }];
 }
 
-/** What a pod of the node is still about; `undefined`: nothing, it has settled. Pure. */
+/** Describes what a pod of the node is still about; `undefined`: nothing, it has settled. Pure. */
 export function motion(pod: Pod, node: ClusterNode): string | undefined {
   const { finalizers, deletionTimestamp } = pod.metadata;
   if (deletionTimestamp) {

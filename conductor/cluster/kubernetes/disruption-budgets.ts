@@ -46,7 +46,7 @@ function ofBeta(budget: Budget): Budget {
 /** Why an eviction would be refused as things are now. */
 export type Forbidden =
   | { readonly because: 'no disruption'; readonly budget: Budget }
-  /** What it allows is used up by those that go before. */
+  /** The budget's disruptions are used up by those that go before. */
   | { readonly because: 'too few disruptions'; readonly budget: Budget }
   /** Which the API server refuses to judge. */
   | { readonly because: 'several budgets'; readonly budgets: readonly Budget[] };

@@ -24,7 +24,7 @@ export interface DrainOptions {
   readonly announce?: Announce;
 }
 
-/** As `kubectl drain --grace-period 0` warns. */
+/** The warning that `kubectl drain --grace-period 0` gives. */
 const deletedAtOnce = 'With a grace period of 0 pods are deleted at once: their containers may still run';
 
 /**

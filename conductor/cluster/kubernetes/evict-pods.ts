@@ -91,7 +91,7 @@ interface EvictOptions {
   readonly signal: AbortSignal;
 }
 
-/** What stood in the way of an eviction. */
+/** An obstacle that stood in the way of an eviction. */
 interface Obstacle {
   /** Absent: nothing is left to be evicted, which is nobody's trouble. */
   readonly message?: RoundMessage;
@@ -99,7 +99,7 @@ interface Obstacle {
   readonly isRefused: boolean;
   /** A budget's refusal: what the same budgets are about is refused, too. */
   readonly isBudgets: boolean;
-  /** That may be for want of the right. */
+  /** The refusal, where that may be for want of the right. */
   readonly forbidden?: AppError;
 }
 

@@ -24,7 +24,7 @@ import {
 import type { Cluster } from '#conductor/cluster/kubernetes/share-cluster.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** What is asked for before a node's first change by a step. */
+/** Conditions that are asked for before a node's first change by a step. */
 export interface Guard {
   readonly node: string;
   /** Leaves out the guard for the last Ready node. */
@@ -33,7 +33,7 @@ export interface Guard {
   readonly evicts: boolean;
   /** A later step deletes the node from its cluster: without that right the rest would be done for nothing. */
   readonly deletes: boolean;
-  /** What else has to be so, of clusters that this one knows nothing of. */
+  /** Checks what else has to be so, of clusters that this one knows nothing of. */
   readonly require?: ((signal: AbortSignal) => Promise<void>) | undefined;
   /** The step has changed something already: what it is about was found possible then. */
   readonly isBegun: boolean;
@@ -89,7 +89,8 @@ interface NodeWork {
 }
 
 /**
- * What the account may not that is needed to take nodes out of the cluster. To evict, and to read daemon sets, it may be
+ * Finds the rights that the account lacks to take nodes out of the cluster. To evict, and to read daemon sets, it may
+ * be
  * allowed in all namespaces, or in those of the nodes' pods.
  * @throws AppError as `Cluster.request`
  */

@@ -1,5 +1,6 @@
 /**
- * Of Kubernetes' own client what a login takes. Its entry module would bring 16 MB of generated code for resources, which
+ * The part of Kubernetes' own client that a login takes. Its entry module would bring 16 MB of generated code for
+ * resources, which
  * are asked for by path here.
  */
 export { KubeConfig } from '@kubernetes/client-node/dist/config.js';

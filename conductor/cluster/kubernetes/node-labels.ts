@@ -5,7 +5,8 @@ export const decommissionLabel = 'promenade-decomission';
 export const decommissionValue = 'enabled';
 
 /**
- * What a kubelet says of its own node, and would say again: what it may set itself below `kubernetes.io` and `k8s.io`
+ * Labels that a kubelet says of its own node, and would say again: what it may set itself below `kubernetes.io` and
+ * `k8s.io`
  * according to Kubernetes' NodeRestriction.
  */
 const ownKeys: ReadonlySet<string> = new Set([

@@ -177,7 +177,7 @@ const Lease = z.looseObject({
   spec: z.looseObject({ renewTime: z.string().nullish(), leaseDurationSeconds: z.number().nullish() }),
 });
 
-/** Of `kubelet-shutdown.yaml`. */
+/** Names in `kubelet-shutdown.yaml`. */
 export const kubeletShutdown = { namespace: 'kube-system', name: 'baton-kubelet-shutdown' } as const;
 
 const defaultLeaseSeconds = 40;

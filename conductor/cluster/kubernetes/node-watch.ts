@@ -24,12 +24,12 @@ interface NodeWatch {
   isCurrent: boolean;
 }
 
-/** Of each conductor in this process. */
+/** Watches of each conductor in this process. */
 const watches = new WeakMap<object, NodeWatch>();
 const sweepMs = 2_000;
 
 interface NodeQuestion {
-  /** Whose watch it is; its identity counts alone. */
+  /** The owner of the watch; its identity counts alone. */
   readonly owner: object;
   readonly kubeconfigFile: string | undefined;
   readonly name: string;
@@ -139,7 +139,7 @@ function outlineOf({ metadata, status }: ClusterNode): WatchedNode {
   };
 }
 
-/** What is known of a machine in its cluster from before its deploy. */
+/** Registrations of a machine in its cluster that are known from before its deploy. */
 interface EarlierRegistrations {
   /** `metadata.uid` of its node's objects. */
   readonly uids: readonly string[];

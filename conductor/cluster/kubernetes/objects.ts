@@ -65,7 +65,7 @@ const Pod = z.looseObject({
 });
 export type Pod = z.infer<typeof Pod>;
 
-/** Of a pod, what decides whether it goes. A whole one is ten kilobytes and more. */
+/** Fields of a pod that decide whether it goes. A whole one is ten kilobytes and more. */
 export interface PodOutline {
   readonly metadata: Pick<Pod['metadata'], 'name' | 'namespace' | 'labels' | 'annotations' | 'deletionTimestamp'> & {
     readonly ownerReferences?: readonly PodOwner[] | null | undefined;

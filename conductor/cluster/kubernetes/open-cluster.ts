@@ -191,7 +191,7 @@ const TokenFiles = z.object({
 });
 
 /**
- * What the kubeconfig says, through Kubernetes' own client, which knows the ways in which one can log in; but for
+ * Reads the kubeconfig through Kubernetes' own client, which knows the ways in which one can log in; but for
  * `tokenFile`, which is read for each request and goes before `token`, as kubectl has it.
  * @throws AppError `invalid_argument` with `details.access` for a file that can't be read or names no cluster
  */

@@ -1,19 +1,19 @@
 import { type Budget, type KeptPod, whatIsKept } from '#conductor/cluster/kubernetes/disruption-budgets.ts';
 import { isFinished, type PodOutline, type PodOwner } from '#conductor/cluster/kubernetes/objects.ts';
 
-/** What a drain would do to the pods of a node now. */
+/** Effects that a drain would have on the pods of a node now. */
 export interface DrainPlan {
-  /** That go. */
+  /** Pods that go. */
   readonly evicted: readonly PodOutline[];
-  /** Of these, what a budget keeps as things are. */
+  /** Pods, among these, that a budget keeps as things are. */
   readonly kept: readonly KeptPod[];
-  /** Of these, what `kubectl drain` takes only with `--force` or `--delete-local-data`. */
+  /** Pods, among these, that `kubectl drain` takes only with `--force` or `--delete-local-data`. */
   readonly forced: readonly { readonly pod: PodOutline; readonly because: ForcedFor }[];
 }
 
 type ForcedFor = NonNullable<Extract<PodFate, { readonly fate: 'evict' }>['forced']>;
 
-/** As `drainNode` would begin, with what would stand in its way. Pure. */
+/** Plans a drain as `drainNode` would begin it, with what would stand in its way. Pure. */
 export function planDrain(
   pods: readonly PodOutline[],
   hasDaemonSet: (pod: PodOutline) => boolean,
@@ -42,7 +42,8 @@ export type PodFate =
 const mirror = 'kubernetes.io/config.mirror';
 
 /**
- * As `kubectl drain --force --ignore-daemonsets --delete-local-data` decides (seed 001's command). Pure.
+ * Decides a pod's fate as `kubectl drain --force --ignore-daemonsets --delete-local-data` does (seed 001's command).
+ * Pure.
  * @param hasDaemonSet whether the daemon set that controls the pod is still there: pods whose set is gone are nobody's
  */
 export function podFate(pod: PodOutline, hasDaemonSet: (pod: PodOutline) => boolean): PodFate {
@@ -58,7 +59,7 @@ function hasLocalData({ spec }: PodOutline): boolean {
   return spec.volumes?.some(({ emptyDir }) => emptyDir !== undefined && emptyDir !== null) === true;
 }
 
-/** What creates the pod again when it is deleted. */
+/** Finds the owner that creates the pod again when it is deleted. */
 export function controllerOf({ metadata }: Pick<PodOutline, 'metadata'>): PodOwner | undefined {
   return metadata.ownerReferences?.find(({ controller }) => controller === true);
 }

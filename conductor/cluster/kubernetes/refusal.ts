@@ -31,9 +31,9 @@ export interface RefusalCause {
   readonly message?: string | undefined;
 }
 
-/** What a 404 says there is not. */
+/** The object that a 404 says there is not. */
 export interface AbsentObject {
-  /** As in paths: `nodes`. */
+  /** The kind as in paths: `nodes`. */
   readonly kind: string;
   readonly name: string;
 }

@@ -20,8 +20,9 @@ import { describeRemark, newRemark } from '#conductor/model/remark-words.ts';
 const lookMs = 30_000;
 
 /**
- * What a drain of the node would do now, in its words; nothing is touched (`kubectl drain --dry-run`). What would stand in
- * its way is an error among them; the last message sums up.
+ * Describes what a drain of the node would do now, in its words; nothing is touched (`kubectl drain --dry-run`).
+ * Obstacles in
+ * its way are errors among them; the last message sums up.
  * @throws AppError as `Cluster.request`; `not_found` when the cluster has no such node
  */
 export async function rehearseDrain(

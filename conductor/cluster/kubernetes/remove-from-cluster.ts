@@ -76,7 +76,10 @@ export async function findNode(cluster: Cluster, name: string, signal: AbortSign
   }
 }
 
-/** Of a node that is off, these have ended as failed; their daemon set had them there all the same. */
+/**
+ * Recognizes pods of daemon sets: on a node that is off they have ended as failed; their daemon set had them there all
+ * the same.
+ */
 function isDaemon(pod: Pod, hasDaemonSet: (pod: Pod) => boolean): boolean {
   return controllerOf(pod)?.kind === 'DaemonSet' && hasDaemonSet(pod);
 }

@@ -3,7 +3,7 @@ import { parse } from '#conductor/cluster/kubernetes/read-answer.ts';
 import type { Cluster } from '#conductor/cluster/kubernetes/share-cluster.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** As RBAC has it. */
+/** A right as RBAC has it. */
 export interface Right {
   readonly verb: string;
   /** `''` = core. */
@@ -26,8 +26,9 @@ export const daemonSetRight: Right = { verb: 'get', group: 'apps', resource: 'da
 const Review = z.looseObject({ status: z.looseObject({ allowed: z.boolean() }) });
 
 /**
- * Those of the rights that the kubeconfig's account lacks (SelfSubjectAccessReview), as in `create pods/eviction`. Whom
- * the server doesn't let ask lacks nothing that is known.
+ * Finds those of the rights that the kubeconfig's account lacks (SelfSubjectAccessReview), as in `create
+ * pods/eviction`. An account
+ * that the server doesn't let ask lacks nothing that is known.
  * @throws AppError as `Cluster.request`
  */
 export async function findMissingRights(

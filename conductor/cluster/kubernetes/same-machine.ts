@@ -63,7 +63,7 @@ export async function requireUnderNoOtherName(
   }
 }
 
-/** As its kubelet has read it from the firmware. */
+/** Gives the UUID as its kubelet has read it from the firmware. */
 function uuidOf({ status }: Pick<ClusterNode, 'status'>): string | null {
   const uuid = realUuid(status?.nodeInfo?.systemUUID);
   // a kubelet that can't read the UUID gives the machine ID of the operating system

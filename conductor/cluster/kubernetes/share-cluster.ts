@@ -1,7 +1,7 @@
 import { openCluster } from '#conductor/cluster/kubernetes/open-cluster.ts';
 import type { WatchChange } from '#conductor/cluster/kubernetes/watch.ts';
 
-/** What rounds need of a Kubernetes API server; `open-cluster.ts` makes it, tests may give their own. */
+/** Calls that rounds need of a Kubernetes API server; `open-cluster.ts` makes them, tests may give their own. */
 export interface Cluster {
   /** `https://192.0.2.10:6443`, for messages. */
   readonly server: string;
@@ -65,7 +65,7 @@ interface Shared {
   idle?: NodeJS.Timeout;
 }
 
-/** Of each conductor in this process. */
+/** The shared cluster of each conductor in this process. */
 const current = new WeakMap<object, Shared>();
 
 /**

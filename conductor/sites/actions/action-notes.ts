@@ -16,7 +16,7 @@ import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { nameSome } from '#shared/words.ts';
 
-/** What has happened, for people. */
+/** A note of what has happened, for people. */
 export interface Note {
   /** Absent = the action as a whole. */
   readonly step?: ActionStepName;
@@ -80,11 +80,12 @@ function ofStep(step: string | null | undefined): SQL | undefined {
   return step === null ? isNull(siteActionNotes.step) : eq(siteActionNotes.step, step);
 }
 
-/** Of 10,000 nodes' events the first ones: the rest stands in each node's own history. */
+/** Limit of events; of 10,000 nodes' events the first ones: the rest stands in each node's own history. */
 const maximumEvents = 50_000;
 
 /**
- * What has happened in one step of an action, a line each, in order of time: its notes of every verbosity, and for the
+ * Reads what has happened in one step of an action, a line each, in order of time: its notes of every verbosity, and
+ * for the
  * step that deploys nodes what their flows did.
  */
 export async function readActionLog(
@@ -156,7 +157,7 @@ function titleGroup({ definition }: Pick<GroupRun, 'definition'>): string {
   return `${definition.name}${definition.critical ? ' [Critical]' : ''}`;
 }
 
-/** What became of nodes, for people. @param afterwards of a teardown Pure. */
+/** Notes what became of nodes, for people. @param afterwards of a teardown Pure. */
 export function noteOutcomes(
   before: SiteRun,
   outcomes: ReadonlyMap<string, NodeOutcome>,
@@ -181,7 +182,7 @@ export function noteOutcomes(
   });
 }
 
-/** What was decided, for people. @param afterwards of a teardown Pure. */
+/** Notes what was decided, for people. @param afterwards of a teardown Pure. */
 export function noteDecisions(
   run: SiteRun,
   decisions: readonly Decision[],
@@ -195,7 +196,7 @@ export function noteDecisions(
   });
 }
 
-/** Of nodes that are not deployed again there is one phase. */
+/** Notes a teardown: of nodes that are not deployed again there is one phase. */
 function noteTeardown(group: GroupRun, decision: Decision): Note[] {
   const subject = group.definition.name;
   if (decision.kind === 'enter stage') {

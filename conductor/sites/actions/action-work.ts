@@ -17,10 +17,10 @@ import { type ErrorCode, errorCode } from '#shared/errors/app-error.ts';
 
 /** A claimed action under way, as its steps see it. */
 export interface ActionWork {
-  /** Whose calls to hardware end with the lease. */
+  /** The context whose calls to hardware end with the lease. */
   readonly context: SitesContext;
   readonly operations: SiteOperations;
-  /** As it was when it was claimed. */
+  /** The action as it was when it was claimed. */
   readonly action: SiteAction;
   readonly lease: ActionLease;
   /** Aborts when the lease is lost, or the conductor stops. */
@@ -28,7 +28,7 @@ export interface ActionWork {
   /** The database's time; milliseconds since 1970. */
   readonly now: () => number;
   readonly bell: Bell;
-  /** Of the action's revision; read once. */
+  /** Reads the site of the action's revision, once. */
   readonly site: () => Promise<Site>;
 }
 
@@ -107,7 +107,7 @@ export function siteReader(
   };
 }
 
-/** What an action does to the world, and how it reads its documents: tests of the runner give it other hands. */
+/** Effects of an action on the world, and its way to read documents: tests of the runner give it other ones. */
 export interface SiteOperations {
   readonly checkRevision: typeof checkRevision;
   readonly readRevision: typeof readRevision;

@@ -28,7 +28,10 @@ import type { Site } from '#conductor/sites/site.ts';
 import { applyOutcomes } from '#conductor/sites/strategy/apply-decisions.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** What nodes are doing is written for people, who do not read faster; with whatever else is written it goes too. */
+/**
+ * The interval of writing what nodes are doing: it is for people, who do not read faster; with whatever else is written
+ * it goes too.
+ */
 const doingEveryMs = 2_000;
 /** An operator's stop waits no longer than this, and a look at however many nodes. */
 const restMs = { shortest: 50, longest: 5_000 } as const;
@@ -46,11 +49,11 @@ export function restAfter({ tookMs, actedMs }: { readonly tookMs: number; readon
   return Math.min(rest, restMs.longest);
 }
 
-/** What is kept in memory between two beats, while the lease is held. */
+/** State that is kept in memory between two beats, while the lease is held. */
 interface BeatState {
-  /** As it is recorded. */
+  /** The run as it is recorded. */
   readonly run: SiteRun;
-  /** Of nodes at work, as it was recorded last. */
+  /** Work of the nodes that are at work, as it was recorded last. */
   readonly doing: ReadonlyMap<string, Remark>;
   readonly doingRecordedAt: number;
   /** The same as of the last beat. */
@@ -212,7 +215,7 @@ function doingOf(outcomes: ReadonlyMap<string, NodeOutcome>): Map<string, Remark
   return doing;
 }
 
-/** What is recorded of those that are at work still: with a new phase the row starts over. */
+/** Selects what is recorded of those that are at work still: with a new phase the row starts over. */
 function keepOf(recorded: ReadonlyMap<string, Remark>, working: ReadonlyMap<string, Remark>): Map<string, Remark> {
   return new Map([...recorded].filter(([name]) => working.has(name)));
 }

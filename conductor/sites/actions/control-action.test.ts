@@ -12,7 +12,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 import { type ActionStage, openActionStage } from '#test/support/action-stage.ts';
 import { eventually } from '#test/support/eventually.ts';
 
-/** What an operator does to a running action, and what becomes of it when its conductor is away. */
+/** An operator controls a running action, also when its conductor is away. */
 
 let actions: ActionStage;
 beforeAll(async () => {
@@ -176,7 +176,7 @@ describe('an operator', () => {
   });
 });
 
-/** As `baton database restore` asks, on a connection of its own. */
+/** Asks as `baton database restore` does, on a connection of its own. */
 async function restore(): Promise<void> {
   const { db } = actions.api.context;
   const ask: Ask = async (text, values = []) => {

@@ -43,7 +43,7 @@ const seed = makeSite(seedNodes, seedStrategy);
 
 const takeover = /^conductor \S+ (goes on with it|has taken it over)/;
 
-/** What an action has left behind, without times and ids. */
+/** Reads what an action has left behind, without times and ids. */
 async function remains(id: string) {
   const { db } = api.context;
   const run = await loadRun(db, id, 1);

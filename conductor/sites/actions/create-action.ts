@@ -52,24 +52,24 @@ export interface ActionRequest {
   readonly caller: Caller;
 }
 
-/** What a dry run answers: nothing was made. */
+/** Answer of a dry run: nothing was made. */
 export interface ActionPlan {
   readonly name: ActionName;
   readonly parameters: ActionParameters;
-  /** Of them, those that the site's documents have. */
+  /** Parameters, among these, that the site's documents have. */
   readonly fromSite: Readonly<Record<string, number>>;
   readonly revisionId: number;
   readonly site: Site;
   readonly faults: readonly SiteFault[];
   readonly run: SiteRun;
-  /** Of an action that deploys groups. */
+  /** Failures that are foreseen of an action that deploys groups. */
   readonly foreseen?: Foreseen;
 }
 
 type CreateContext = CheckContext &
   Pick<SitesContext, 'clock' | 'config' | 'conductors' | 'database' | 'db' | 'log' | 'secrets'>;
 
-/** What has been found out before an action is made. */
+/** Facts that have been found out before an action is made. */
 interface Checked {
   readonly name: ActionName;
   readonly parameters: ActionParameters;
@@ -79,7 +79,7 @@ interface Checked {
   readonly between: readonly number[];
   readonly site: Site;
   readonly faults: readonly SiteFault[];
-  /** Of an action that tears nodes down. */
+  /** The etcd of an action that tears nodes down. */
   readonly etcd?: EtcdSite | undefined;
 }
 

@@ -70,7 +70,9 @@ function noteReport({ groups, nodes, conclusion }: SiteReport, deploys: boolean)
   ];
 }
 
-/** Of each node of a teardown what was done to it, what was not, and what a person has to do now: a note each. */
+/**
+ * Reports of each node of a teardown what was done to it, what was not, and what a person has to do now: a note each.
+ */
 async function reportTeardown(
   db: Queryable,
   actionId: string,
@@ -87,10 +89,10 @@ async function reportTeardown(
   );
 }
 
-/** What the action's flows have done to a node, in the order in which they ran. */
+/** Work that the action's flows have done to a node, in the order in which they ran. */
 interface ReportedNode {
   readonly its: readonly ReportedFlow[];
-  /** Of one that owes a wipe now, whatever was done to it since. */
+  /** The way to wipe a node that owes a wipe now, whatever was done to it since. */
   readonly wayToWipe?: string | undefined;
 }
 

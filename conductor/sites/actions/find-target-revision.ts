@@ -43,7 +43,10 @@ function missing(role: TargetRevision, message: string): AppError {
   });
 }
 
-/** What is known good of one node may be older, or newer, than another's: a redeploy of one says nothing of the others. */
+/**
+ * Finds the revision that is known good for all these nodes: that of one node may be older, or newer, than another's,
+ * and a redeploy of one says nothing of the others.
+ */
 async function findGoodRevision(db: Queryable, name: ActionName, nodes: readonly string[]): Promise<number> {
   const role = 'successful-site-action';
   const revisions = await findGoodRevisions(db, nodes);

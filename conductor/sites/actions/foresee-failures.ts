@@ -29,7 +29,9 @@ export interface Foreseen {
   readonly groups: readonly string[];
 }
 
-/** What an action that deploys groups is known to fail for; what the site has deployed already stays as it is. */
+/**
+ * Foresees what an action that deploys groups is known to fail for; what the site has deployed already stays as it is.
+ */
 export async function foreseeFailures(
   context: DesignContext,
   { site, run }: { readonly site: Pick<Site, 'nodes'>; readonly run: SiteRun },
@@ -114,7 +116,7 @@ export async function findImpossibleOf(
   return new Map(names.map((each) => [each, [impossible.get(each), why].filter(Boolean).join('; ')]));
 }
 
-/** Of nodes with an instance, those that are not out of their clusters still: as the step `cluster.drain` sees it. */
+/** Lists nodes with an instance that are not out of their clusters still: as the step `cluster.drain` sees it. */
 async function namesInClusters(db: SitesContext['db'], names: readonly string[]): Promise<ReadonlySet<string>> {
   const [observed, deployed] = await Promise.all([readObserved(db, names), readDeployed(db, names)]);
   const isIn = ([name, { node }]: [string, { readonly node: ObservedNode }]): boolean =>

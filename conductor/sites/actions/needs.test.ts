@@ -13,7 +13,7 @@ import type { ConductorContext } from '#conductor/start/open-context.ts';
 import { type ActionStage, openActionStage, seedSite } from '#test/support/action-stage.ts';
 import { eventually } from '#test/support/eventually.ts';
 
-/** What an action that tears nodes down needs of who runs it. */
+/** An action that tears nodes down needs a conductor that knows how. */
 
 let actions: ActionStage;
 beforeAll(async () => {

@@ -103,7 +103,7 @@ function newMember(name: string, fate: Fate) {
 }
 type Member = ReturnType<typeof newMember>;
 
-/** What the database has of it. */
+/** Gives the facts that the database has of it. */
 function factsOf({ state }: Member) {
   const { open, last } = state;
   const uuid = state.instance === undefined ? null : 'instance-1';
@@ -126,7 +126,7 @@ const flowOf: Readonly<Partial<Record<NodeAct['kind'], FlowKindName>>> = {
   'enter service': 'enter_service',
 };
 
-/** As `actOnNode`: what is begun is a flow, all else is done at once. */
+/** Acts as `actOnNode` does: what is begun is a flow, all else is done at once. */
 function act({ state }: Member, what: NodeAct, beat: number): void {
   state.wasTouched = true;
   const kind = what.kind === 'verb' && what.wipes ? 'wipe' : flowOf[what.kind];
@@ -156,7 +156,7 @@ function runSchedule(
     return work.fails ? 'failed' : 'succeeded';
   };
 
-  /** Of a flow's own steps; they look at the clusters themselves. */
+  /** Gives the progress of a flow's own steps; they look at the clusters themselves. */
   const progress = (member: Member, kind: FlowKindName, since: number, beat: number): Progress => {
     const { name, fate, state } = member;
     const isAway = during(outages, beat);
@@ -204,7 +204,7 @@ function runSchedule(
     return beat >= since + joinBeats ? 'failed' : undefined;
   };
 
-  /** What the world does meanwhile, whatever becomes of the conductor. */
+  /** Changes what the world does meanwhile, whatever becomes of the conductor. */
   const joins = ({ name, fate, state }: Member, beat: number): void => {
     if (!state.succeeded.has('deploy') || fate.join === undefined || beat < state.deployedAt + fate.join) return;
     state.entry = entryOf(name, 1, fate.isImpostor ? 0 : 1);

@@ -19,7 +19,7 @@ export const stopReason = 'the action was stopped';
 
 export interface Settled {
   readonly run: SiteRun;
-  /** Those that were taken, in order. */
+  /** Decisions that were taken, in order. */
   readonly decisions: readonly Decision[];
   /** Nothing is at work, and nothing will be. */
   readonly isOver: boolean;
@@ -36,7 +36,7 @@ const maximumRounds = 100;
 export function settleRun(
   run: SiteRun,
   options: {
-    /** What the operator asks for. */
+    /** The operator's request. */
     readonly request: FlowRequest;
     /** Milliseconds since 1970. */
     readonly now: number;
@@ -125,7 +125,7 @@ export function prolongPhases(run: SiteRun, pausedMs: number): SiteRun {
   return { ...run, groups, nodes };
 }
 
-/** What an action comes to, or has come to before the steps that close it. Pure. */
+/** Judges what an action comes to, or has come to before the steps that close it. Pure. */
 export function judgeSteps(
   steps: readonly Pick<FlowStepRow, 'state' | 'step' | 'error'>[],
   { state, isStopped }: { readonly state: FlowState; readonly isStopped: boolean },

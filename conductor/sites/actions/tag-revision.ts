@@ -65,7 +65,7 @@ function whatOf({ nodes, except }: Coverage): string {
   return except ? ` for all nodes but ${nameNodes(except)}` : '';
 }
 
-/** Of each node that was torn down and made again the action's last flow: its deploy, or what has failed. */
+/** Refers to the action's last flow of each node that was torn down and made again: its deploy, or what has failed. */
 async function flowReference(
   tx: Transaction,
   { id, name }: Pick<SiteAction, 'id' | 'name'>,

@@ -53,8 +53,9 @@ export async function verifySite(work: ActionWork): Promise<StepEnd> {
 }
 
 /**
- * What stands in the way of a teardown now: reported at once, since the operator who started it is still there, and waited for by its
- * steps, for it may mend itself.
+ * Notes obstacles to a teardown: reported at once, since the operator who started it is still there, and waited for by
+ * its
+ * steps, for they may mend themselves.
  */
 async function noteObstacles(work: ActionWork): Promise<Note[]> {
   const { action, context, site } = work;
@@ -147,7 +148,7 @@ function endOf(found: {
   return { event: 'failed', error: errors.join('; '), ...(isLook ? { notes: note(parts.join(', ')) } : {}) };
 }
 
-/** As a row of the action's nodes. */
+/** Makes a look of a row of the action's nodes. */
 function lookOf([name, report]: [string, NodeReport]): NodeLook {
   const { differs = [] } = report;
   const error = report.state === 'failed' ? report.error : undefined;

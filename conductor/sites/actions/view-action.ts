@@ -36,7 +36,7 @@ const ends: Readonly<Partial<Record<FlowState, ActionAnswer['action_lifecycle']>
   aborted: 'Stopped',
 };
 
-/** What an operator has asked for is seen before the runner follows it. */
+/** Gives the action's lifecycle: an operator's request is seen before the runner follows it. */
 function lifecycleOf(action: SiteAction, startedAt: Date | null): ActionAnswer['action_lifecycle'] {
   const request = requestOf(action);
   const open = request === 'abort' ? 'Stopping' : request === 'hold' ? 'Paused' : undefined;
@@ -63,7 +63,7 @@ function viewStep(actionId: string, step: FlowStepRow, notes: readonly SiteActio
   };
 }
 
-/** As lists show them: without groups, and their steps without notes. */
+/** Views actions as lists show them: without groups, and their steps without notes. */
 export async function viewActions(
   { db }: Pick<SitesContext, 'db'>,
   actions: readonly SiteAction[],
@@ -140,7 +140,7 @@ export function dagId({ name }: Pick<SiteAction, 'name'>): string {
   return `baton_${name}`;
 }
 
-/** Who runs an action that has not ended, by the database's clock. */
+/** Names the runner of an action that has not ended, by the database's clock. */
 async function viewRunner(
   db: SitesContext['db'],
   { id, endedAt }: Pick<SiteAction, 'id' | 'endedAt'>,
@@ -184,7 +184,7 @@ export function viewActionValidation(
   );
 }
 
-/** What a dry run answers: groups in their order, with the nodes that they would have. */
+/** Views the answer of a dry run: groups in their order, with the nodes that they would have. */
 export function viewPlan(plan: ActionPlan): ActionDryRun {
   const { name, revisionId, faults, run, foreseen } = plan;
   const failures = [...(foreseen?.nodes ?? [])].map(([node, why]) => `${node} would fail, untouched: ${why}`);
@@ -208,8 +208,10 @@ export function viewPlan(plan: ActionPlan): ActionDryRun {
 }
 
 /**
- * What Shipyard's client reads of actions, steps, notes and validations beside the keys that are Baton's own (airshipit/shipyard,
- * `src/bin/shipyard_client/shipyard_client/cli/cli_format_common.py` and `format_utils.py`): without them it prints nothing,
+ * Adds the keys that Shipyard's client reads of actions, steps, notes and validations beside Baton's own
+ * (airshipit/shipyard,
+ * `src/bin/shipyard_client/shipyard_client/cli/cli_format_common.py` and `format_utils.py`): without them it prints
+ * nothing,
  * or "Unparseable Note". Pure.
  */
 

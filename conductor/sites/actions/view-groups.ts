@@ -139,7 +139,8 @@ interface WaitingGroup {
 }
 
 /**
- * What groups that have not begun wait for, for people: groups by name, or for a free slot. Of others nothing; nor of one
+ * Describes for people what groups that have not begun wait for: groups by name, or for a free slot. Of others nothing;
+ * nor of one
  * whose turn comes at the next beat. Pure.
  * @param maxParallelGroups null = it is not known
  */

@@ -19,7 +19,10 @@ import { AppError } from '#shared/errors/app-error.ts';
 
 type Context = Pick<SitesContext, 'db' | 'secrets' | 'config' | 'database' | 'networks'>;
 
-/** What an operator reads before, of each node in the order in which they are torn down; nothing is touched. */
+/**
+ * Views what an operator reads before a teardown, of each node in the order in which they are torn down; nothing is
+ * touched.
+ */
 export async function viewTeardownPlan(
   context: Context,
   plan: ActionPlan,

@@ -12,7 +12,7 @@ import { isMapping, type SiteDocument, type SitePort } from '#conductor/sites/si
 import { indexOfSite, type NodeIndex, selectIndexed } from '#conductor/sites/strategy/select-nodes.ts';
 import { parseMacAddress } from '#shared/mac-address.ts';
 
-/** What isn't given isn't checked. */
+/** Names that nodes' documents may refer to. Those that aren't given aren't checked. */
 export interface KnownToNodes {
   /** Names of stored credentials, of networks in the networks file, and of hardware types. */
   readonly credentials?: readonly string[];
@@ -20,10 +20,10 @@ export interface KnownToNodes {
   readonly drivers?: readonly string[];
 }
 
-/** Who had it first. */
+/** Documents that had a value first. */
 type Taken = Readonly<Record<'DuplicateBmc' | 'DuplicateMac' | 'DuplicateSwitchPort', Map<string, string>>>;
 
-/** What nodes must not share, and names that lead outside the documents. Pure. */
+/** Checks that nodes share nothing they must not, and that no names lead outside the documents. Pure. */
 export function checkNodes(
   { nodes, documents }: ReadNodes,
   known: KnownToNodes,

@@ -22,7 +22,7 @@ export const defaultSettings: SiteSettings = {
   actions: {},
 };
 
-/** As in Shipyard, 0 stands for the default where there must be some time. */
+/** Reads seconds as Shipyard does: 0 stands for the default where there must be some time. */
 function seconds(standard: number, { mayBeNone = false } = {}) {
   const rule = `a whole number of seconds, 0 or more; leave it out for ${standard}`;
   const whole = z.int(expected(rule)).min(0, `must be ${rule}`);

@@ -7,7 +7,8 @@ import { fieldFault, readData, text } from '#conductor/sites/documents/schema-fa
 import type { SiteDocument } from '#conductor/sites/site.ts';
 
 /**
- * What nodes' documents name beside host profiles (Drydock, "Authoring Site Topology"). Fields that Baton has no use for are
+ * Documents that nodes' documents name beside host profiles (Drydock, "Authoring Site Topology"). Fields that Baton has
+ * no use for are
  * let be: ranges, relays, link speeds, versions of hardware.
  */
 const mtu = z

@@ -44,7 +44,7 @@ type ClusterData = z.infer<typeof ClusterData>;
 
 const EtcdClusters = strictly({ clusters: z.array(ClusterData, expected('a list of clusters')) });
 
-/** What the documents may name. What isn't given isn't checked. */
+/** Names that the documents may refer to. Those that aren't given aren't checked. */
 interface KnownToEtcd {
   readonly credentials?: ReadonlySet<string> | undefined;
   readonly nodes?: ReadonlySet<string> | undefined;
@@ -108,7 +108,7 @@ function checkMembers({ members = [] }: ClusterData, known: Known, report: Repor
   }
 }
 
-/** Of the first that is given twice, its second place; -1 = none does. */
+/** Finds the second place of the first value that is given twice; -1 = none is. */
 function repeatedPlace(values: readonly string[]): number {
   const seen = new Set<string>();
   return values.findIndex((value) => seen.size === seen.add(value).size);

@@ -37,7 +37,7 @@ const macAddress = text.transform((given, context) => {
   return mac ?? given;
 });
 
-/** What Baton's own grammars refuse, in their words. */
+/** Refuses what Baton's own grammars refuse, in their words. */
 function checkedBy(check: (value: Record<string, unknown>) => void) {
   return mapping.superRefine((value, context) => {
     try {

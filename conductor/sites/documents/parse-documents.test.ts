@@ -167,7 +167,7 @@ test('whatever JSON there is comes back', () => {
   );
 });
 
-/** As PyYAML 6.0 answers; test/system/pyyaml.test.ts asks it for thousands. */
+/** Values as PyYAML 6.0 answers; test/system/pyyaml.test.ts asks it for thousands. */
 test.each<[string, unknown]>([
   ['0644', 420],
   ['0o644', '0o644'],

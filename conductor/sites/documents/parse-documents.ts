@@ -59,14 +59,14 @@ function inBase60(text: string): number {
 /** With schema `failsafe`, so that no others are tried. */
 const pyYamlTags = [nulls, booleans, wholes, fractions];
 
-/** Of one upload; 10,000 nodes take 5 MB. */
+/** Limits of one upload; 10,000 nodes take 5 MB. */
 export interface DocumentLimits {
   /** Characters of the text. */
   readonly characters: number;
   readonly documentCharacters: number;
   /** Values once aliases are written out: a few lines of YAML can stand for gigabytes. */
   readonly values: number;
-  /** Of one document. */
+  /** Limit of one document. */
   readonly documentValues: number;
   readonly depth: number;
   /** Reported at most; a file that is not YAML has thousands. */
@@ -83,7 +83,7 @@ const defaultLimits: DocumentLimits = {
 };
 
 export interface ParsedDocuments {
-  /** Those that can be used, in order: mappings with schema and metadata.name. */
+  /** Documents that can be used, in order: mappings with schema and metadata.name. */
   readonly documents: JsonObject[];
   /** An Error among them = the upload is refused. Each begins with `document 2, line 17, column 3:`. */
   readonly faults: SiteFault[];
@@ -121,7 +121,9 @@ export function parseDocuments(text: string, given: Partial<DocumentLimits> = {}
   }
 }
 
-/** What is too large at the first glance: before the library has it, which takes a thousand times as long. Pure. */
+/**
+ * Refuses what is too large at the first glance: before the library has it, which takes a thousand times as long. Pure.
+ */
 export function sizeFault(text: string, given: Partial<DocumentLimits> = {}): SiteFault | undefined {
   const { characters, documentCharacters } = { ...defaultLimits, ...given };
   const fault = (message: string): SiteFault => ({ level: 'Error', name: 'TooLarge', message });

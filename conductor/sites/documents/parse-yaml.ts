@@ -78,9 +78,9 @@ export class TooMuch extends Error {
 }
 
 interface Budget {
-  /** What is left of the upload's. */
+  /** Number of values that is left of the upload's. */
   values: number;
-  /** Of each document. */
+  /** Limit of each document. */
   readonly documentValues: number;
   readonly depth: number;
 }
@@ -149,7 +149,7 @@ export function readDocument(
   return { document: content, faults };
 }
 
-/** What JSON, and PostgreSQL's, can't keep. @throws TooMuch */
+/** Refuses what JSON, and PostgreSQL's, can't keep. @throws TooMuch */
 function checkJson(
   value: unknown,
   path: readonly (string | number)[],
@@ -182,7 +182,7 @@ function checkJson(
   return undefined;
 }
 
-/** What a line that stands too far to one side brings about. */
+/** Codes that a line which stands too far to one side brings about. */
 const indentationCodes = new Set(['MULTILINE_IMPLICIT_KEY', 'BAD_INDENT', 'TAB_AS_INDENT']);
 
 /** One wrong line has the library complain of those after it, too, and in words that name no indentation. */

@@ -53,7 +53,7 @@ export function foldRepeats(faults: readonly SiteFault[]): SiteFault[] {
   });
 }
 
-/** What the documents may name beside each other. What isn't given isn't checked. */
+/** Names that the documents may refer to beside each other. Those that aren't given aren't checked. */
 export interface KnownToSite extends KnownToNodes {
   readonly plugins?: readonly NamedPlugin[];
 }
@@ -114,7 +114,7 @@ export function readSite(
   return { site: { nodes: read.nodes, strategy, timeouts, settings, plugins, etcdClusters }, faults: faultTexts };
 }
 
-/** What stands beside an account as a password would, and is the name of a stored credential: it means that. */
+/** Names of stored credentials that stand beside an account where a password would: they mean these. */
 function credentialNames(documents: readonly SiteDocument[], stored: readonly string[] = []): ReadonlySet<string> {
   const names = new Set(stored);
   return new Set(documents.flatMap((each) => passwordIn(each) ?? []).filter((text) => names.has(text)));

@@ -30,7 +30,7 @@ function unknownField(key: string, fields: readonly string[]): string {
   return `is not known here${meant === undefined ? '' : `; did you mean ${meant}?`}; there are ${fields.join(', ')}`;
 }
 
-/** What zod found in a document's `data`, one fault for each; the message begins with the field. */
+/** Lists what zod found in a document's `data`, one fault for each; the message begins with the field. */
 function schemaFaults(document: SiteDocument, error: z.ZodError): SiteFault[] {
   return error.issues.flatMap(insideUnions).flatMap((issue) => {
     if (issue.code === 'unrecognized_keys') {
@@ -63,7 +63,7 @@ function describeGiven(data: unknown, issue: z.core.$ZodIssue): string {
   return isShown && !/\p{Cc}|@/u.test(value) ? ` (given: ${JSON.stringify(value)})` : '';
 }
 
-/** What is wrong within the mapping that a union offers is reported, rather than that it is none of its choices. */
+/** Finds what is wrong within the mapping that a union offers, rather than that it is none of its choices. */
 function insideUnions(issue: z.core.$ZodIssue): readonly z.core.$ZodIssue[] {
   if (issue.code !== 'invalid_union') return [issue];
   const deeper = issue.errors.find((issues) =>
@@ -110,7 +110,7 @@ export function namesThereAre(given: string, names: readonly string[]): string {
   return `${meant === undefined ? '' : `; did you mean ${meant}?`}; there ${names.length === 1 ? 'is' : 'are'} ${listed || 'none'}`;
 }
 
-/** As `namesThereAre`, for the first names of a check that are none; for the others nothing. */
+/** Suggests names as `namesThereAre` does, for the first names of a check that are none; for the others nothing. */
 export type SuggestNames = (given: string, names: Iterable<string>) => string;
 
 /**
@@ -148,7 +148,7 @@ export const dataSchema = 'deckhand/DataSchema/v1';
 type BySchema = ReadonlyMap<string, ReadonlyMap<string, SiteDocument>>;
 type Validate = (data: unknown) => readonly ErrorObject[];
 
-/** Of one schema, for all its documents. */
+/** Time for one schema, for all its documents. */
 const milliseconds = 2000;
 /** Reported of one document. */
 const mostFaults = 20;

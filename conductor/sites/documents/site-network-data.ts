@@ -70,7 +70,7 @@ const bondModes = { '802.3ad': '802.3ad', 'active-backup': 'active-backup', 'bal
 /** A cable that is alone has the interface's name in cloud-init's eyes. */
 const idOfCable = (name: string): string => `cable-${name}`;
 
-/** Of a bond its own id, of a cable the cable's. */
+/** Names the base of a wire: a bond's own id, a cable's for a cable. */
 function baseOf({ name, macs }: Wire): string {
   const [first] = macs;
   return macs.length > 1 || !first ? name : idOfCable(first.name);

@@ -4,7 +4,7 @@ import { oobTypes } from '#conductor/sites/documents/node-design.ts';
 import { faultText, goodNode, readText, yamlOf } from '#conductor/sites/documents/testing/read-text.ts';
 
 const node = (data: string, name = 'n1') => yamlOf('drydock/BaremetalNode/v1', name, data);
-/** What a new driver adds to, so that snapshots need not know it. */
+/** Fields that a new driver adds to, so that snapshots need not know it. */
 const oobFields = drivers
   .flatMap(({ fields }) => Object.values(fields).flatMap(({ site }) => site?.name ?? []))
   .filter((name, index, names) => name !== 'address' && names.indexOf(name) === index)

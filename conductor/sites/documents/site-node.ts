@@ -63,7 +63,7 @@ export function readSiteNode(
   };
 }
 
-/** What the hardware's kind says, the node's own first. */
+/** Adds what the hardware's kind says to the design; the node's own goes first. */
 function withHardware(design: NodeDesign, { boot_mode: mode, bios_settings: settings }: HardwareProfile): NodeDesign {
   return {
     ...design,
@@ -112,7 +112,7 @@ function propertiesOf(design: NodeDesign, profile: HardwareProfile | undefined, 
   };
 }
 
-/** What the kernel calls a disk; anything else is an alias that a HardwareProfile explains. */
+/** Names that the kernel gives disks; anything else is an alias that a HardwareProfile explains. */
 const kernelName = /^(\/dev\/)?((sd|vd|hd|xvd)[a-z]+|nvme\d+n\d+|mmcblk\d+|md\d+|dm-\d+)$/;
 
 /** The device of Drydock's `physical_devices` that the system goes to. */

@@ -81,7 +81,7 @@ export interface Wire {
   readonly name: string;
   /** In small letters; empty where no interface with a `mac` is behind it. */
   readonly macs: readonly { readonly name: string; readonly mac: string }[];
-  /** Of the documents `drydock/NetworkLink/v1`. */
+  /** Name of its document `drydock/NetworkLink/v1`. */
   readonly link: string | undefined;
   readonly networks: readonly string[];
 }

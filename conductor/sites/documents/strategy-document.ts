@@ -120,7 +120,7 @@ export function readStrategy(document: SiteDocument, faults: SiteFault[]): Strat
   return { name: document.name, ...data };
 }
 
-/** What a site without such a document is deployed by: all nodes, and all of them must succeed. */
+/** The strategy of a site without such a document: all nodes, and all of them must succeed. */
 export const defaultStrategy: Strategy = {
   name: 'default',
   groups: [

@@ -4,11 +4,11 @@ import { dataSchema, namesThereAre } from '#conductor/sites/documents/schema-fau
 import { usedSchemas } from '#conductor/sites/documents/upload-faults.ts';
 import { documentOf, isEncrypted, isMapping, type SiteDocument } from '#conductor/sites/site.ts';
 
-/** What belongs to an Airship site and is other programs' business. */
+/** Schemas that belong to an Airship site and are other programs' business. */
 const othersSchemas =
   /^(armada|deckhand|pegleg|promenade|divingbell|nc|metadata)\/\w+\/v\d+(\.\d+)?$|^drydock\/(Rack|Region|BootAction)\/v1$|^shipyard\/DeploymentVersion\/v1$/;
 
-/** What rendering works by. */
+/** The document that rendering works by. */
 const layeringPolicy = 'deckhand/LayeringPolicy/v1';
 
 /** A Warning for each schema with a document that has a secret in clear: others' documents are kept as they are. */

@@ -20,7 +20,8 @@ export const usedSchemas: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * What keeps a document from being stored at all: nobody could know what it is, or it has a password in it that all
+ * Finds what keeps a document from being stored at all: nobody could know what it is, or it has a password in it that
+ * all
  * would see. Pure.
  */
 export function uploadFaults(document: JsonObject, locate: Locate): SiteFault[] {
@@ -98,7 +99,10 @@ function passwordFaults(data: unknown, refuse: Refuse): void {
 const secretRule =
   'which everyone who may read the site would see: it is not kept in documents (a plugin task may fetch it on the node)';
 
-/** What the BMC asks for has its own rule; of `user_data` nobody can know: the site's check warns of it. */
+/**
+ * Finds secrets in the open; what the BMC asks for has its own rule; of `user_data` nobody can know: the site's check
+ * warns of it.
+ */
 function secretFaults(data: JsonObject, refuse: Refuse): void {
   const isFine = (path: readonly (string | number)[], value: unknown): boolean => {
     const field = path.filter((part) => typeof part === 'string').join('.');

@@ -41,7 +41,7 @@ export interface NodeTask {
 }
 
 export interface BeatWork extends SiteWork {
-  /** Of nodes with these tags. */
+  /** Gives the plugins' steps for nodes with these tags. */
   readonly pluginSteps: (tags: readonly string[]) => Promise<RequestedStep[]>;
 }
 
@@ -200,7 +200,7 @@ export async function actInTurn<Item, Result>(
   return new Map(await inParallel(shuffle(items), actOn, { atOnce, goOn: () => now() < end }));
 }
 
-/** What is found of each node that an action without groups looks at; so many at a time. */
+/** Reports what is found of each node that an action without groups looks at; so many at a time. */
 export async function reportEach(
   context: Parameters<typeof readFacts>[0],
   { action, site, names }: SiteWork & { readonly names: readonly string[] },

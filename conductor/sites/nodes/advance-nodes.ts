@@ -15,7 +15,10 @@ import { errorChain, errorCode, isRetryable } from '#shared/errors/app-error.ts'
 
 /** So many requests at once: more would only wait for the database. */
 const atOnce = 16;
-/** What has not begun within it comes with the next beat, so that nobody waits long to see what has ended. */
+/**
+ * Time of a beat; nodes that have not begun within it come with the next, so that nobody waits long to see what has
+ * ended.
+ */
 const budgetMs = 1000;
 
 /**

@@ -25,9 +25,9 @@ export type KnownNode = Pick<
   | 'targetRaidConfig'
 >;
 
-/** What would bring a node in line with its document, in the words of the API. */
+/** Changes that would bring a node in line with its document, in the words of the API. */
 export interface NodeChanges {
-  /** What machine it is and how it is reached. */
+  /** Changes of which machine it is and how it is reached. */
   readonly patch: JsonPatch;
   /** Rack, tags, labels, resource class: what `relabel_nodes` changes, too. */
   readonly relabelling: JsonPatch;
@@ -41,7 +41,7 @@ export interface NodeChanges {
 }
 
 /**
- * What differs between a node and its document. What the document does not say is left as it is: operators and
+ * Compares a node with its document. Fields that the document does not have are left as they are: operators and
  * inspection write there, too. Pure.
  * @param driverInfo of the document, with the login
  * @param ports of the node, and of other nodes with an address of the document
@@ -185,7 +185,7 @@ function addIn(document: string, key: string, value: unknown): JsonPatch[number]
   return { op: 'add', path: `/${document}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`, value };
 }
 
-/** As it comes back from the database. */
+/** Makes a value as it comes back from the database. */
 function plain(value: unknown): unknown {
   return value === undefined ? undefined : JSON.parse(JSON.stringify(value));
 }

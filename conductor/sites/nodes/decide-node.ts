@@ -32,7 +32,8 @@ import {
 export const patienceMs = 10 * 60_000;
 
 /**
- * What to do about a node now. The same for the same facts, no matter who asks: what an action has done already is known from its
+ * Decides what to do about a node now. The same for the same facts, no matter who asks: what an action has done already
+ * is known from its
  * flows, the allocation and `site_nodes` alone. next-moves.md has every case. Pure.
  */
 export function decideNode(given: NodeCase): NodeDecision {
@@ -167,13 +168,16 @@ function decideDeploy(given: NodeCase, node: ObservedNode): NodeDecision {
   return act({ kind: 'deploy' }, newRemark('beginning-deploy'));
 }
 
-/** Who has no cluster can't ask it, and does not take that for an answer. */
+/** Waits for the node's service. A conductor that has no cluster can't ask it, and does not take that for an answer. */
 function waitForService({ order: { teardown } }: NodeCase): NodeDecision {
   if (teardown?.lacks === undefined) return act({ kind: 'enter service' }, newRemark('waiting-for-service'));
   return working(newRemark('lacking-before', { doing: newRemark('asking-for-service'), lacks: teardown.lacks }));
 }
 
-/** What a flow is doing: `cleaning: deploy.erase_devices_metadata, 40 %`, `deploying: plugin ntp 1.0, task 2`. Pure. */
+/**
+ * Describes what a flow is doing: `cleaning: deploy.erase_devices_metadata, 40 %`, `deploying: plugin ntp 1.0, task 2`.
+ * Pure.
+ */
 function remarkOnFlow({ kind, held, onHold, step }: Pick<ObservedFlow, 'kind' | 'held' | 'onHold' | 'step'>): Remark {
   return newRemark('flow', {
     flow: kind,

@@ -131,7 +131,7 @@ function reserve(given: NodeCase, node: ObservedNode): NodeDecision {
   );
 }
 
-/** What may not be changed of a node that has an instance. */
+/** Recognizes fields that may not be changed of a node that has an instance. */
 const isFixed = (field: string): boolean => /^(driver|resource_class|port .*)$/.test(field);
 
 /** The instance is the site's: it is deployed again, over what is there, unless the machine itself is to be another. */
@@ -144,7 +144,7 @@ function mendDeploy(given: NodeCase): NodeDecision {
   return align(given) ?? done(newRemark('reserved-after-failure'));
 }
 
-/** Of a node that the site has deployed, and somebody else wanted deployed again. */
+/** The remark on a node that the site has deployed, and somebody else wanted deployed again. */
 export const rebuildFailed = newRemark('rebuild-failed', { remedy: renewal });
 
 function alreadyActive(given: NodeCase, node: ObservedNode): NodeDecision {
@@ -191,7 +191,7 @@ function instanceBroken(given: NodeCase, node: ObservedNode): NodeDecision {
   );
 }
 
-/** What of a node that the site has deployed is not as its documents say; `verify_site` names it, too. Pure. */
+/** Names what of a node that the site has deployed is not as its documents say; `verify_site` names it, too. Pure. */
 export function nameOutdated({
   facts,
   designHash,

@@ -21,7 +21,7 @@ import { writesImage } from '#conductor/sites/nodes/testing/writes-image.ts';
 import type { SiteNode } from '#conductor/sites/site.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
-/** What a deploy is asked for with; nobody works on nodes here. */
+/** A deploy is asked for with what the site says; nobody works on nodes here. */
 
 let api: TestApi;
 beforeAll(async () => {

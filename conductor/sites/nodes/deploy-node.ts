@@ -98,7 +98,7 @@ export async function recordDeploy(db: Queryable, deploy: EndedDeploy): Promise<
   });
 }
 
-/** Of the documents that an action works from; absent once the action is forgotten. */
+/** Finds the revision of the documents that an action works from; absent once the action is forgotten. */
 export async function findRevision(db: Queryable, actionId: string): Promise<number | undefined> {
   const [row] = await db
     .select({ revisionId: siteActions.revisionId })

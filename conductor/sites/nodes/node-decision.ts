@@ -9,7 +9,7 @@ import type { NodeOutcome } from '#conductor/model/site-run.ts';
 import type { AllocationState } from '#conductor/model/transitions.ts';
 import type { NodeOrder } from '#conductor/sites/nodes/node-order.ts';
 
-/** What is known of a document's node when its next move is decided. Plain values. */
+/** Facts that are known of a document's node when its next move is decided. Plain values. */
 export interface NodeFacts {
   /** Absent = there is no node of that name. */
   readonly node?: ObservedNode;
@@ -17,7 +17,7 @@ export interface NodeFacts {
   readonly flow?: ObservedFlow;
   /** The site's reservation of the node. */
   readonly allocation?: ObservedAllocation;
-  /** What the site has made of it (`site_nodes`). */
+  /** The deploy that the site has made of it (`site_nodes`). */
   readonly deployed?: ObservedDeploy;
   /** Why a deploy from its document would be refused, whatever has become of the node by then. */
   readonly undeployable?: string;
@@ -55,7 +55,7 @@ export interface ObservedFlow {
   readonly held: string | null;
   readonly onHold: string | null;
   readonly abortRequested: string | null;
-  /** That runs or waits now. */
+  /** The step that runs or waits now. */
   readonly step?: ObservedStep;
 }
 
@@ -92,7 +92,7 @@ export interface ObservedDeploy {
 export interface RestingFacts {
   /** Why the documents can't hold for this node at all: `port 52:… is node n7's`. */
   readonly impossible?: string;
-  /** What of the node is not as the documents say: `driver_info`, `port 52:54:00:…`. */
+  /** Fields of the node that are not as the documents say: `driver_info`, `port 52:54:00:…`. */
   readonly differs: readonly string[];
   /** RAID or BIOS settings are asked for and not known to be there. */
   readonly needsHardware: boolean;
@@ -117,7 +117,10 @@ export interface RestingFacts {
 export interface NodeCase {
   readonly order: NodeOrder;
   readonly actionId: string;
-  /** Of what the documents say now (`compare-node.ts`); asked for only where it counts, for it is asked of thousands. */
+  /**
+   * Computes the hash of what the documents say now (`compare-node.ts`); asked for only where it counts, for it is
+   * asked of thousands.
+   */
   readonly designHash: () => string;
   readonly facts: NodeFacts;
   /** Since the order to break off was given; milliseconds. */
@@ -175,7 +178,7 @@ export function ownFailure({ facts, actionId }: NodeCase, node: ObservedNode): O
   return staysWhereItIs(flow) || restsIn(flowKinds[flow.kind]) === node.provisionState ? flow : undefined;
 }
 
-/** What the node's instance is to the site: deployed by it, reserved by it, or nothing. Pure. */
+/** Classifies the node's instance for the site: deployed by it, reserved by it, or nothing. Pure. */
 export function isSites({ facts }: Pick<NodeCase, 'facts'>): 'deployed' | 'reserved' | undefined {
   const { node, deployed, allocation } = facts;
   if (!node || node.instanceUuid === null) return undefined;
@@ -191,7 +194,7 @@ export function isActionsDeploy({ facts }: Pick<NodeCase, 'facts'>, node: Observ
   return isDeploy && node.provisionState === 'active' && isSites({ facts }) === 'reserved';
 }
 
-/** Whose the node is, when it is not the site's. Pure. */
+/** Names the owner of the node, when it is not the site's. Pure. */
 export function whoseElse(given: Pick<NodeCase, 'facts'>, node: ObservedNode): Remark | undefined {
   if (node.owner !== null) return newRemark('owned', { owner: node.owner });
   if (node.lessee !== null) return newRemark('leased', { lessee: node.lessee });

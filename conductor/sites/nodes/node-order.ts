@@ -4,7 +4,10 @@ import { isRemark, type Remark, type RemarkValue } from '#conductor/model/remark
 import type { NodeOutcome, NodePhase } from '#conductor/model/site-run.ts';
 import type { Site, SiteNode } from '#conductor/sites/site.ts';
 
-/** What an action wants of a node. Given again and again until it has ended; each time all that is known is in the database. */
+/**
+ * An action's order about a node. Given again and again until it has ended; each time all that is known is in the
+ * database.
+ */
 export interface NodeOrder {
   readonly node: SiteNode;
   readonly phase: NodePhase;
@@ -32,7 +35,10 @@ export interface TeardownOrder {
   /** Whether there is a Kubernetes cluster, and etcd clusters of the documents, that nodes are taken out of. */
   readonly kubernetes: boolean;
   readonly etcd: boolean;
-  /** What this conductor has not and the action needs for its clusters: `no BATON_KUBECONFIG`. Nothing is begun without. */
+  /**
+   * The thing that this conductor lacks and the action needs for its clusters: `no BATON_KUBECONFIG`. Nothing is begun
+   * without.
+   */
   readonly lacks?: string;
   /** `keep`: it stays enrolled, wiped and off. `remove`: Baton forgets it. */
   readonly afterwards: 'deploy' | 'keep' | 'remove';
@@ -44,9 +50,12 @@ export interface SiteWork {
     readonly id: string;
     readonly name: string;
     readonly user?: string | null | undefined;
-    /** Of the lease that it is run under: nothing is begun for an action that has ended, or is another conductor's. */
+    /**
+     * Token of the lease that it is run under: nothing is begun for an action that has ended, or is another
+     * conductor's.
+     */
     readonly token?: number;
-    /** Of the documents that `site` was read from. */
+    /** Revision of the documents that `site` was read from. */
     readonly revisionId: number;
   };
   readonly site: Site;
@@ -58,11 +67,16 @@ export interface NodeWork {
   readonly wanted: SiteNode;
 }
 
-/** Of an action that only looks at nodes, or describes them again: `done` = all is as it should be, or has been made so. */
+/**
+ * Report of an action that only looks at nodes, or describes them again: `done` = all is as it should be, or has been
+ * made so.
+ */
 export type NodeReport = Exclude<NodeOutcome, { readonly state: 'working' }> & {
   /** One line each: what was found, or changed. */
   readonly findings: readonly string[];
-  /** What of the node is not as the documents say; empty or absent = it is as documented, or nobody has looked. */
+  /**
+   * Fields of the node that are not as the documents say; empty or absent = it is as documented, or nobody has looked.
+   */
   readonly differs?: readonly string[];
 };
 

@@ -172,11 +172,11 @@ function whyImpossible(
   return whyNoLogin(node, credentials);
 }
 
-/** What is known of RAID and BIOS. */
+/** Values of RAID and BIOS that are known. */
 interface KnownHardware {
-  /** As the agent has built it. */
+  /** RAID configuration as the agent has built it. */
   readonly raidConfig: JsonObject;
-  /** As last read, by name. */
+  /** BIOS settings as last read, by name. */
   readonly biosSettings: ReadonlyMap<string, string | null>;
 }
 
@@ -199,7 +199,10 @@ function step(kind: string, name: string, args: JsonObject = {}): RequestedStep 
   return { interface: kind, step: name, args, priority: 0 };
 }
 
-/** What was built has a size in place of `MAX`, and names of its own for volumes that had none. */
+/**
+ * Compares RAID configurations: what was built has a size in place of `MAX`, and names of its own for volumes that had
+ * none.
+ */
 function isAsWanted(target: JsonObject, built: JsonObject): boolean {
   const wanted = disksOf(target);
   const found = disksOf(built);

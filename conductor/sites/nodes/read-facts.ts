@@ -22,14 +22,15 @@ export interface ReadNode {
   readonly design: NodeDesign | undefined;
 }
 
-/** Whose facts they are, and by which documents. */
+/** Nodes whose facts are read, and the documents that they are read by. */
 export interface SiteFactsOf {
   readonly action: Pick<SiteWork['action'], 'id'>;
   readonly site: Pick<Site, 'settings'>;
 }
 
 /**
- * What is known of all these nodes: one statement for those that are at work, which are most of them most of the time,
+ * Reads what is known of all these nodes: one statement for those that are at work, which are most of them most of the
+ * time,
  * and some more for all those about which something may have to be done.
  */
 export async function readFacts(

@@ -193,7 +193,7 @@ export async function readReservations(
   return new Map(rows.map(({ wanted, ...row }) => [wanted, row]));
 }
 
-/** What the site has deployed, by name. */
+/** Reads what the site has deployed, by name. */
 export async function readDeployed(db: Queryable, names: readonly string[]): Promise<Map<string, ObservedDeploy>> {
   if (names.length === 0) return new Map();
   const rows = await db

@@ -37,9 +37,9 @@ interface LeaveClusterRequest {
   readonly notInClusterOk: boolean;
   readonly caller: Pick<Caller, 'user' | 'project' | 'via'>;
   readonly actionId?: string | undefined;
-  /** Of the lease that the action is run under. */
+  /** Token of the lease that the action is run under. */
   readonly actionToken?: number | undefined;
-  /** What it was decided from: nothing is begun on a node that has moved on since. */
+  /** State that the request was decided from: nothing is begun on a node that has moved on since. */
   readonly seen?: SeenNode | undefined;
 }
 
@@ -127,7 +127,7 @@ export async function startBeside(
   context.nudge(node.uuid);
 }
 
-/** As of the verbs that end an instance, whose first part it is. */
+/** Refuses what the verbs that end an instance refuse, whose first part it is. */
 function requirePermitted(node: NodeRow, kind: BesideKind): void {
   if (transientStates.has(node.provisionState)) {
     throw new AppError(
@@ -208,7 +208,7 @@ export async function noteBeforeDeploy(context: SitesContext, { uuid, name }: No
   }
 }
 
-/** What has to come about before a node's deploy counts. */
+/** Conditions that have to come about before a node's deploy counts. */
 interface ServiceNeeds {
   /** It is Ready in Kubernetes. */
   readonly kubernetes: boolean;

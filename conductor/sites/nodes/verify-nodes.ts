@@ -38,7 +38,7 @@ export async function verifyNodes(
 
 type BmcAnswer = Parameters<typeof judgeNode>[0]['bmc'];
 
-/** As the documents say that it is reached: that is what prepare will do. */
+/** Asks the BMC as the documents say that it is reached: that is what prepare will do. */
 async function askBmc(
   context: SitesContext,
   node: SiteNode,
@@ -65,7 +65,7 @@ function accessDiffers({ changes }: NonNullable<ReadNode['design']>): boolean {
 }
 
 /**
- * What a look at a node comes to. What would stop an action is a failure; what is
+ * Judges a look at a node. Faults that would stop an action are a failure; what is
  * not as documented, no matter who may mend it, is listed separately. Pure.
  * @param isWanted a group of the strategy has it deployed
  * @param bmc its answer, or why there is none

@@ -96,7 +96,7 @@ function nodeToBe(wanted: SiteNode, row: NodeRow | undefined) {
   };
 }
 
-/** Those that it has, as its document has them, and those that are made. */
+/** Lists the ports that the node has, as its document has them, and those that are made. */
 function portsToBe({ ports: documents }: SiteNode, ports: readonly PortRow[]): NetworkPort[] {
   const known = new Map(ports.map((port) => [port.address, port]));
   const described = documents.map((port) => {
@@ -160,7 +160,7 @@ export interface Leaving {
   /** Leaves out the guard for the last Ready node. */
   readonly force: boolean;
   readonly kubernetes: boolean;
-  /** Those that the Kubernetes cluster must have. */
+  /** Names of the nodes that the Kubernetes cluster must have. */
   readonly mustBeIn?: ReadonlySet<string>;
 }
 

@@ -29,7 +29,7 @@ export interface OrderFault {
 }
 
 interface Entry extends Omit<OrderedTask, 'reason'> {
-  /** Those of the same stage that come before it, by `requires` or `required_for`. */
+  /** Entries of the same stage that come before it, by `requires` or `required_for`. */
   readonly before: Set<Entry>;
 }
 

@@ -21,7 +21,7 @@ const maxFaults = 200;
 const maxTimeout = 86_400;
 const types = ['shell', 'step', 'reboot'] as const;
 
-/** Of a task; `plugin/id` names one of another plugin. */
+/** Id of a task; `plugin/id` names one of another plugin. */
 const taskId = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
 const taskName = /^(?:[A-Za-z0-9][A-Za-z0-9._-]{0,62}\/)?[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
 

@@ -74,7 +74,7 @@ function stepOf({ plugin, version, number, task }: OrderedTask): {
 }
 
 /**
- * What keeps a site's plugins from running together: ids that none of them has, circles.
+ * Finds what keeps a site's plugins from running together: ids that none of them has, circles.
  * @throws AppError `not_found` for one that was not uploaded
  */
 export async function findPluginFaults(db: Queryable, plugins: Site['plugins']): Promise<SiteFault[]> {

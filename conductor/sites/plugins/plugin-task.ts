@@ -5,11 +5,11 @@ import type { StepInterface } from '#shared/wire/step.ts';
 /** A task's `stage`, parsed. */
 export interface TaskStage {
   readonly name: 'pre_deployment' | 'post_deployment';
-  /** As it is written: `100.0`, `-99.9`; absent = none, which counts as 0. */
+  /** The postfix as it is written: `100.0`, `-99.9`; absent = none, which counts as 0. */
   readonly postfix?: string;
 }
 
-/** What a task does. Timeouts are seconds. */
+/** The work of a task. Timeouts are seconds. */
 export type TaskWork =
   | {
       readonly type: 'shell';
@@ -122,7 +122,7 @@ export function stageRank(stage: TaskStage): number {
   return stageNames.indexOf(stage.name);
 }
 
-/** What postfixes are for, by convention (seed 002): nothing enforces it. */
+/** The convention for a range of postfixes (seed 002): nothing enforces it. */
 interface PostfixRange {
   readonly from: number;
   readonly to: number;

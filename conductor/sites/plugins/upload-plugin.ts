@@ -20,7 +20,7 @@ const base64 = /^[A-Za-z0-9+/]*={0,2}$/;
 
 const printable = z.string().refine((text) => !text.includes('\0'), 'must not contain a NUL');
 
-/** What is in a plugin's address, and orders its tasks. */
+/** The plugin's name in its address, which also orders its tasks. */
 export const PluginName = z
   .string()
   .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/, 'must be letters, digits, ".", "_" and "-", 63 at most');

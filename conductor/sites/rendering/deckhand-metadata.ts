@@ -38,7 +38,7 @@ const Source = z.strictObject(
     path: text,
     pattern: text.optional(),
     match_group: z.int({ error: 'must be a whole number' }).min(0, 'must be 0 (the whole match) or more').optional(),
-    /** What is substituted is never changed in its source: here all are copies. */
+    /** Whether copies are substituted. The source is never changed by it: here all are copies. */
     deepcopy: z.boolean({ error: 'must be true or false' }).optional(),
   },
   { error: 'must be a mapping with schema, name, path, pattern, match_group, deepcopy' },
@@ -67,7 +67,7 @@ const Metadata = z.object({
   substitutions: z.array(Substitution).nullish(),
 });
 
-/** What Deckhand reads in a document's metadata. */
+/** Metadata of a document that Deckhand reads. */
 export interface DeckhandMetadata {
   readonly abstract: boolean;
   readonly layer: string | undefined;

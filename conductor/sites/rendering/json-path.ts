@@ -31,7 +31,7 @@ export function parseJsonPath(text: string): JsonPath {
   return path;
 }
 
-/** What stands there; `undefined` when nothing does. */
+/** Finds the value that stands there; `undefined` when nothing does. */
 export function valueAt(root: unknown, path: JsonPath): unknown {
   return path.reduce<unknown>((at, key) => {
     if (typeof key === 'number') return Array.isArray(at) ? (at[key] as unknown) : undefined;

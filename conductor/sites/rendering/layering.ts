@@ -34,7 +34,8 @@ export function readLayerOrder(documents: readonly SiteDocument[]): readonly str
 type ChooseParent = (of: LayeredDocument, warn: (reason: RenderError) => void) => LayeredDocument | undefined;
 
 /**
- * As Deckhand chooses: of the same schema, with all labels of the selector, in the nearest layer above that has any.
+ * Makes the choice of parents as Deckhand has it: of the same schema, with all labels of the selector, in the nearest
+ * layer above that has any.
  */
 export function newChooseParent(
   documents: readonly LayeredDocument[],
@@ -95,7 +96,7 @@ export function findReplacements(
   parents: ReadonlyMap<LayeredDocument, LayeredDocument>,
   documents: readonly LayeredDocument[],
 ): {
-  /** What is replaced, and by which. */
+  /** Documents that are replaced, each with its replacement. */
   readonly replacedBy: ReadonlyMap<LayeredDocument, LayeredDocument>;
   readonly errors: ReadonlyMap<LayeredDocument, RenderError>;
 } {

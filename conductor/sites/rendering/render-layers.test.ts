@@ -47,7 +47,7 @@ function render(...given: readonly Given[]) {
   };
 }
 
-/** Of a substitution from another document. */
+/** Makes a substitution from another document. */
 const from = (name: string, path = '.', dest: object = { path: '.x' }, more: object = {}) => [
   { src: { schema: 'a/B/v1', name, path, ...more }, dest },
 ];

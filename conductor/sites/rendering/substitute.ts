@@ -94,8 +94,9 @@ function replacePattern(text: string, pattern: string, value: string): string | 
 }
 
 /**
- * What the pattern's first match has found, or one of its groups; `undefined` without a match.
- * @throws RenderError for a pattern that is none or takes too long, and for a group that it has not, or that found nothing
+ * Finds the pattern's first match, or one of its groups; `undefined` without a match.
+ * @throws RenderError for a pattern that is none or takes too long, and for a group that it has not, or that found
+ * nothing
  */
 function findPart(text: string, pattern: string, group: number): string | undefined {
   if (text.length > longestText) {

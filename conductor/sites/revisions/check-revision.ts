@@ -81,7 +81,7 @@ type ReadSite = ReturnType<typeof readSite>;
 /** So many are kept: what is committed, what an action works from, and what is in the buffer. */
 const most = 3;
 
-/** Of each database; the key says all that the result depends on, so that nothing here can be out of date. */
+/** Results for each database; the key says all that the result depends on, so that nothing here can be out of date. */
 const kept = new WeakMap<Queryable, Map<string, Promise<ReadSite>>>();
 
 /**
@@ -121,7 +121,7 @@ export async function readRevision(reader: DocumentReader, id: number): Promise<
 const namedNodes = 5;
 
 /**
- * What to say of nodes that the site has deployed, that run what it deployed still, and that are in no document any more:
+ * Describes nodes that the site has deployed, that run what it deployed still, and that are in no document any more:
  * `2 deployed nodes are in no document any more: n1, n2; they stay as they are`. `undefined` = there are none.
  * @param names of the nodes in the documents
  */
@@ -141,7 +141,7 @@ export async function describeLeftBehind(db: Queryable, names: ReadonlySet<strin
   return `${whose} in no document any more: ${listed}; ${stays} (baton undeploy frees a node)`;
 }
 
-/** Whose order is asked for: those named, or those of a revision. */
+/** Plugins whose order is asked for: those named, or those of a revision. */
 export interface PluginChoice {
   /** `ntp@1.0,zabbix@2.1` */
   readonly plugins?: string | undefined;

@@ -20,7 +20,7 @@ interface RevisionHeads {
   readonly committed: { readonly revision: SiteRevisionRow | undefined; readonly content: RevisionContent };
   /** Newest revision above the committed one; absent when there is none. */
   readonly buffer: { readonly revision: SiteRevisionRow; readonly content: RevisionContent } | undefined;
-  /** Of the buffer, or else of what is committed. */
+  /** Content of the buffer, or else of what is committed. */
   readonly newest: RevisionContent;
   /** Nothing is to be committed: there is no buffer, or it says what is committed. */
   readonly isBufferEmpty: boolean;

@@ -25,7 +25,7 @@ type CollectionChange = 'unmodified' | 'modified' | 'created' | 'deleted';
 interface VersionPair {
   readonly base: SiteVersion;
   readonly diff: SiteVersion;
-  /** Those that the caller named, and that so have to be there. */
+  /** Versions that the caller named, and that so have to be there. */
   readonly named: readonly SiteVersion[];
 }
 
@@ -181,7 +181,10 @@ export interface DocumentChanges {
   readonly changed: readonly (DocumentName & { readonly changes: readonly ValueChange[] })[];
 }
 
-/** What makes one set of documents another; each in its own order. Lists are compared place by place. Pure. */
+/**
+ * Lists the changes that make one set of documents another; each in its own order. Lists are compared place by place.
+ * Pure.
+ */
 export function compareDocuments(before: readonly SiteDocument[], after: readonly SiteDocument[]): DocumentChanges {
   const old = byName(before);
   const young = byName(after);

@@ -18,7 +18,7 @@ export interface Content {
   readonly documents: readonly JsonObject[];
 }
 
-/** As it is stored: with an encrypted document the text is sealed, and each such document. */
+/** Content as it is stored: with an encrypted document the text is sealed, and each such document. */
 export interface StoredContent extends Content {
   readonly hash: string;
 }
@@ -27,7 +27,8 @@ const textPlace = (hash: string): string => `site text ${hash}`;
 const dataPlace = (digest: string): string => `site document ${digest}`;
 
 /**
- * What is stored of an upload. Of `storagePolicy: encrypted` (Deckhand) `data` becomes its digest, which shows whether it
+ * Seals an upload for the store. The `data` of `storagePolicy: encrypted` (Deckhand) becomes its digest, which shows
+ * whether it
  * has changed and nothing more, as Deckhand answers it; so does a BMC's password. `sealed` beside it has the data.
  */
 export function sealContent(secrets: Secrets, { text, documents }: Content): StoredContent {
@@ -62,7 +63,7 @@ export function shownDocument(secrets: Secrets, document: SiteDocument): SiteDoc
   return { ...document, data: withDigest(document, digested(secrets, document).digest) };
 }
 
-/** What stands in the place of a stored document's secrets. */
+/** Computes what stands in the place of a stored document's secrets. */
 function digestOf(document: SiteDocument): string {
   return isEncrypted(document) ? String(document.data) : (passwordIn(document) ?? '');
 }

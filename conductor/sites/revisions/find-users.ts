@@ -102,8 +102,8 @@ function names(value: unknown, credential: string): boolean {
 }
 
 /**
- * What encrypted documents of all stored revisions say, as far as it names images in chunks (`image-users.ts`).
- * @throws AppError `conflict` where that can't be read: which images are used is not known then
+ * Finds images in chunks (`image-users.ts`) that encrypted documents of all stored revisions name.
+ * @throws AppError `conflict` where these can't be read: which images are used is not known then
  */
 export async function findSealedImages({ db, secrets }: DocumentReader): Promise<ImageMention[]> {
   const { revisionId, collection, contentHash } = siteRevisionCollections;

@@ -7,10 +7,10 @@ import type { AppError } from '#shared/errors/app-error.ts';
 export interface PlannedUpload {
   readonly mode: BufferMode;
   readonly collection: string;
-  /** Of the collection's new text; `undefined` = the collection goes. */
+  /** Hash of the collection's new text; `undefined` = the collection goes. */
   readonly hash: string | undefined;
   readonly committed: RevisionContent;
-  /** Of the newest revision: what the committed one and the buffer make together. */
+  /** Content of the newest revision: what the committed one and the buffer make together. */
   readonly newest: RevisionContent;
 }
 

@@ -22,7 +22,7 @@ export interface TaggedRevision {
   readonly tags: readonly string[];
 }
 
-/** What a revision consists of: the hash of each collection's text, by the collection's name. */
+/** Content of a revision: the hash of each collection's text, by the collection's name. */
 export type RevisionContent = ReadonlyMap<string, string>;
 
 const newestTagged = (...tags: readonly string[]): SQL => sql`(
@@ -74,7 +74,7 @@ export async function listTaggedRevisions(db: Queryable): Promise<TaggedRevision
   return [...byId].map(([id, tags]) => ({ id, tags: tags.map(({ tag }) => tag) }));
 }
 
-/** Of one revision, or of all; ordered by revision and tag. */
+/** Lists the tags of one revision, or of all; ordered by revision and tag. */
 export function listTags(db: Queryable, revisionId?: number): Promise<SiteRevisionTagRow[]> {
   return db
     .select()

@@ -67,8 +67,9 @@ function isActedOn({ tags }: TaggedRevision): boolean {
 }
 
 /**
- * Of which nodes a revision is known to be good, in the data of its tag `site-action-success`: of these `nodes`, else of
- * all of its documents but those in `except`. A redeploy of one node says nothing of the others, nor does an action that
+ * Nodes that a revision is known to be good for, in the data of its tag `site-action-success`: these `nodes`, else
+ * all of its documents but those in `except`. A redeploy of one node says nothing of the others, nor does an action
+ * that
  * left nodes as they were although their documents differ.
  */
 export interface Coverage {
@@ -76,7 +77,9 @@ export interface Coverage {
   readonly except?: readonly string[];
 }
 
-/** What successful actions of the same revision have covered together. Pure. @param before none yet when absent */
+/**
+ * Adds up what successful actions of the same revision have covered together. Pure. @param before none yet when absent
+ */
 export function addCoverage(before: Coverage | undefined, added: Coverage): JsonObject {
   if (!before) return { ...added };
   const [one, other] = added.nodes ? [before, added] : [added, before];
@@ -110,12 +113,12 @@ export async function findGoodRevisions(db: Queryable, names: readonly string[])
   return new Map(rows.map(([name, revision]) => [String(name), Number(revision)]));
 }
 
-/** What a revision's answer has beside its row. */
+/** Fields of a revision's answer beside its row. */
 export interface RevisionSurroundings {
   readonly collections: readonly string[];
   readonly tags: readonly SiteRevisionTagRow[];
   readonly roles: ReadonlyMap<RevisionRole, number>;
-  /** Of the list, `https://baton.example/api/v1.0/revisions`. */
+  /** Address of the list, `https://baton.example/api/v1.0/revisions`. */
   readonly url: string;
 }
 

@@ -2,7 +2,7 @@ import type { Decision, GroupRun, NodePhase, PhaseTimeouts } from '#conductor/mo
 import { groupOf, nodeOf, type RunDraft } from '#conductor/sites/strategy/apply-decisions.ts';
 import { describeMisses, judge, type Tally } from '#conductor/sites/strategy/success-criteria.ts';
 
-/** What a group is decided on with. */
+/** Values that a group is decided on with. */
 interface Scene {
   readonly draft: RunDraft;
   readonly now: number;
@@ -61,7 +61,7 @@ function deploy(scene: Scene, group: GroupRun, survey: MemberSurvey): void {
   else scene.emit({ kind: 'end group', group: name, stage: 'success', misses: [] });
 }
 
-/** What may be begun now within the group's limit; what is prepared is finished first. */
+/** Begins what may be begun now within the group's limit; what is prepared is finished first. */
 function begin({ paused, emit }: Scene, { definition, stage }: GroupRun, survey: MemberSurvey): void {
   if (paused || survey.cancelling > 0) return;
   const { name, max_parallel_nodes: limit = Number.POSITIVE_INFINITY } = definition;

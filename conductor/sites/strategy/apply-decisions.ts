@@ -77,7 +77,7 @@ export function groupOf({ groups, places }: RunDraft, name: string): GroupRun {
 }
 
 /**
- * What a decision makes of the run.
+ * Applies a decision to the run.
  * @param now milliseconds since 1970
  * @throws AppError `internal` for a stage that cannot follow the group's, or a phase that cannot take the node
  */
@@ -124,7 +124,7 @@ export function applyToDraft(draft: RunDraft, decision: Decision, now: number): 
   }
 }
 
-/** Of a node at rest that the site had deployed before: the end of a run does not make less of it. */
+/** Recognizes a node at rest that the site had deployed before: the end of a run does not make less of it. */
 function isInService({ status, work, reason }: NodeRun): boolean {
   const codes: readonly (string | undefined)[] = ['deployed-already', 'outdated', 'deployed-elsewhere'];
   return status === 'prepared' && work === undefined && codes.includes(reason?.code);

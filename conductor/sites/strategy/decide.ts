@@ -16,7 +16,8 @@ export interface DecideOptions {
 }
 
 /**
- * What is to happen now in a site's deployment: the group deployment manager of seed 000 ("Process"), as DESIGN.md
+ * Decides what is to happen now in a site's deployment: the group deployment manager of seed 000 ("Process"), as
+ * DESIGN.md
  * settles it. Plain values in and out, no memory: asked again with the decisions applied it answers nothing, until a
  * node's work has ended or a time has run out. The decisions hold in their order; all of them belong together.
  *

@@ -44,7 +44,7 @@ function file(table: Map<string, number[]>, key: string, position: number): void
 
 const indexes = new WeakMap<ReadonlyMap<string, SelectableNode>, NodeIndex>();
 
-/** As `indexNodes`, for a site's nodes, which never change: made once, however often they are planned. */
+/** Indexes a site's nodes as `indexNodes` does; they never change: made once, however often they are planned. */
 export function indexOfSite(nodes: ReadonlyMap<string, SelectableNode>): NodeIndex {
   const index = indexes.get(nodes) ?? indexNodes(nodes.values());
   indexes.set(nodes, index);
@@ -76,7 +76,7 @@ export function selectPositions(selector: Selector, index: NodeIndex): readonly 
 /** Positions of those that meet a criterion: a list for each of its values. */
 type Criterion = readonly (readonly number[])[];
 
-/** Those that the selector asks for. */
+/** Lists the criteria that the selector asks for. */
 function criteriaOf(selector: Selector, index: NodeIndex): Criterion[] {
   const { node_names: names = [], node_tags: tags = [], node_labels: labels = [], rack_names: racks = [] } = selector;
   const criteria: Criterion[] = [
@@ -110,7 +110,7 @@ function includes(list: readonly number[], position: number): boolean {
   return list[from] === position;
 }
 
-/** Of ascending lists, ascending, each position once. */
+/** Unites ascending lists into an ascending one, each position once. */
 export function unite(lists: readonly (readonly number[])[]): readonly number[] {
   const [first = []] = lists;
   if (lists.length <= 1) return first;

@@ -4,7 +4,7 @@ import type { Miss, SuccessCriteria } from '#conductor/model/site-run.ts';
 export interface Tally {
   /** All members, no matter who acted on them. */
   readonly members: number;
-  /** Those that have the phase behind them. One that has not is a failure, also when never attempted. */
+  /** Number of nodes that have the phase behind them. One that has not is a failure, also when never attempted. */
   readonly succeeded: number;
 }
 

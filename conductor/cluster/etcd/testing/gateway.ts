@@ -18,7 +18,7 @@ export interface GatewayState {
   health: string;
   /** User and password that it wants. */
   login?: { readonly name: string; readonly password: string };
-  /** What the next remove is refused with. */
+  /** The text that the next remove is refused with. */
   refusal?: string;
 }
 

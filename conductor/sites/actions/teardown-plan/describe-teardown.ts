@@ -23,7 +23,7 @@ interface StepWork {
   readonly isFake: boolean;
   /** Seconds for its node to get into service again, and then its members. */
   readonly serviceSeconds: { readonly join: number; readonly etcd: number };
-  /** What its documents ask its instance for. */
+  /** Questions to its instance that its documents ask for. */
   readonly answers: readonly InstanceAnswer[];
 }
 
@@ -184,7 +184,7 @@ function recreate({ node, teardown, revisionId }: StepWork): TeardownStepView[] 
 }
 
 interface Machine {
-  /** Of the last inventory; `undefined` = there was none. */
+  /** Disks of the last inventory; `undefined` = there was none. */
   readonly disks: readonly KnownDisk[] | undefined;
   /** `null` = unknown. */
   readonly osDisk: OsDisk | null;

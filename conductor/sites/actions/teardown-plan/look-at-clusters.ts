@@ -35,7 +35,7 @@ export interface NodeLook {
 
 export interface ClustersLook {
   readonly nodes: ReadonlyMap<string, NodeLook>;
-  /** What stands in the way of all of them. */
+  /** Obstacles in the way of all of them. */
   readonly wrong: readonly string[];
 }
 
@@ -69,7 +69,7 @@ export async function lookAtClusters(
   return { nodes: new Map(looks), wrong: [...(kubernetes?.wrong ?? []), ...etcd.flatMap(({ wrong }) => wrong)] };
 }
 
-/** Of one cluster, looked at once: what it has on each node, and whether that may leave now. */
+/** Looks at one cluster once: what it has on each node, and whether that may leave now. */
 async function lookAtEtcd(
   context: Context,
   cluster: EtcdCluster,

@@ -32,7 +32,7 @@ import { nameSome } from '#shared/words.ts';
 /** An operator waits for it: what does not answer within it is reported as such. Milliseconds. */
 export const lookMs = 5_000;
 
-/** What one kind of cluster, or one cluster, has of each node, by name. */
+/** Things that one kind of cluster, or one cluster, has of each node, by name. */
 export interface Looks<What> {
   readonly nodes: ReadonlyMap<string, { readonly found: What; readonly wrong: readonly string[] }>;
   readonly wrong: readonly string[];
@@ -59,7 +59,7 @@ export const unknownInKubernetes: KubernetesLook = {
 
 export type LookOrder = Pick<TeardownOrder, 'kubernetes' | 'notInClusterOk' | 'lacks' | 'timeouts'>;
 
-/** What concerns all nodes, asked once. */
+/** Answers that concern all nodes, asked once. */
 interface Shared {
   readonly hasDaemonSet: (pod: PodOutline) => boolean;
   readonly budgets: readonly Budget[] | undefined;

@@ -43,9 +43,9 @@ export async function makeAction(
 
 export interface RunnerLife {
   nudge(): void;
-  /** As a crash does: the database hears nothing more of it, and its lease stays until it runs out. */
+  /** Ends it as a crash does: the database hears nothing more of it, and its lease stays until it runs out. */
   kill(): Promise<void>;
-  /** As a conductor that is told to stop. */
+  /** Ends it as a conductor that is told to stop. */
   stop(): Promise<void>;
   readonly isDead: () => boolean;
 }
@@ -107,7 +107,7 @@ export async function expireLease({ db }: Pick<ConductorContext, 'db'>, id: stri
   await db.update(siteActions).set({ expiresAt: sql`now() - interval '1 second'` }).where(eq(siteActions.id, id));
 }
 
-/** As if all that is noted of an action's work had been so much earlier. */
+/** Ages all that is noted of an action's work by so much. */
 export async function longAgo({ db }: Pick<ConductorContext, 'db'>, id: string, seconds: number): Promise<void> {
   const earlier = sql`make_interval(secs => ${seconds})`;
   await db.execute(sql`update site_actions set expires_at = expires_at - ${earlier} where id = ${id}`);

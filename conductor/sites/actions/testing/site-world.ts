@@ -46,13 +46,13 @@ export interface SiteWorld {
   readonly operations: SiteOperations;
   /** `prepare ntp01`, in the order in which work was begun. */
   readonly begun: readonly Step[];
-  /** What was asked for that must not be: not recorded before, or again after its end was recorded. */
+  /** Requests that must not be: not recorded before, or again after their end was recorded. */
   readonly violations: readonly string[];
 }
 
 export interface WorldOptions {
   readonly site: () => Site | undefined;
-  /** What becomes of a phase, and after how many looks; default: well, after two. */
+  /** Decides what becomes of a phase, and after how many looks; default: well, after two. */
   readonly fate?: (node: string, phase: NodePhase) => { readonly error?: string; readonly looks?: number };
   readonly verify?: (node: string) => NodeReport;
 }

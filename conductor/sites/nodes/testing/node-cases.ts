@@ -82,7 +82,7 @@ export const inLine: RestingFacts = {
   succeeded: new Set(),
 };
 
-/** Of a node that is there. */
+/** Facts of a node that is there. */
 export type EnrolledFacts = NodeFacts & { readonly node: ObservedNode };
 
 /** A node at rest whose document it is in line with. */
@@ -95,7 +95,7 @@ export function nodeCase(facts: NodeFacts, more: Partial<NodeCase> & { readonly 
   return { order: { node: siteNode, phase }, actionId: thisAction, designHash: () => 'now', facts, ...given };
 }
 
-/** As `redeploy_server` gives it, with Kubernetes and etcd. */
+/** The order as `redeploy_server` gives it, with Kubernetes and etcd. */
 export const teardownOrder: TeardownOrder = {
   preserveLocalStorage: false,
   timeouts: {

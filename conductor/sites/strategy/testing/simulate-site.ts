@@ -4,7 +4,7 @@ import { applyDecisions, applyOutcomes } from '#conductor/sites/strategy/apply-d
 import { decide, hasEnded } from '#conductor/sites/strategy/decide.ts';
 
 export interface Simulation {
-  /** What becomes of a node's phase, and how many beats it takes. Default: done at once. */
+  /** Decides what becomes of a node's phase, and how many beats it takes. Default: done at once. */
   readonly outcome?: (node: string, phase: NodePhase) => { readonly state: 'done' | 'failed'; readonly beats?: number };
   readonly timeouts?: PhaseTimeouts;
   readonly beatMs?: number;
