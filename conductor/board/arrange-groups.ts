@@ -38,7 +38,8 @@ export function arrangeGroups<Group extends ArrangedGroup>(groups: readonly Grou
 }
 
 /**
- * What each group comes after directly: not what it comes after anyway, behind another of those. Pure.
+ * Finds the groups that each group comes after directly: not those that it comes after anyway, behind another of them.
+ * Pure.
  * @param groups in an order that the dependencies allow
  */
 export function directDependencies(groups: readonly ArrangedGroup[]): ReadonlyMap<string, readonly string[]> {

@@ -1,7 +1,7 @@
 import type { FlowSummaryView } from '#conductor/api/flows.ts';
 import type { BoardNode, BoardRow } from '#conductor/board/render-board.ts';
 
-/** What a node is to who looks at a rack, the worst first, each with a shape of its own. */
+/** Classes of nodes for somebody who looks at a rack, the worst first, each with a shape of its own. */
 export const nodeClasses = {
   failed: '✖',
   retrying: '↻',

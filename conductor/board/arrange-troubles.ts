@@ -1,14 +1,14 @@
 import type { FlowSummaryView } from '#conductor/api/flows.ts';
 import type { BoardNode, BoardRow } from '#conductor/board/render-board.ts';
 
-/** What needs somebody, on one node or on many for the same cause. */
+/** A cause that needs somebody, on one node or on many. */
 export interface Trouble {
   /** The same as long as the cause is. */
   readonly key: string;
   readonly status: TroubleStatus;
   readonly kind: string;
   readonly step: string | null;
-  /** Of the first of its rows. */
+  /** The reason that the first of its rows gives. */
   readonly reason: string;
   /** The ones that give up soonest first, then the oldest. */
   readonly rows: readonly BoardRow[];
@@ -22,7 +22,9 @@ const worst: readonly TroubleStatus[] = ['failed', 'retrying', 'slow', 'held', '
 /** Where a node with an error rests because of it; elsewhere it is a memory. */
 const broken = /failed|error|enroll/;
 
-/** What of the fleet needs somebody, the worst first; rows of one status, step and cause are one trouble. Pure. */
+/**
+ * Arranges what of the fleet needs somebody, the worst first; rows of one status, step and cause are one trouble. Pure.
+ */
 export function arrangeTroubles(flows: Iterable<FlowSummaryView>, nodes: ReadonlyMap<string, BoardNode>): Trouble[] {
   const found = new Map<string, { readonly trouble: Omit<Trouble, 'rows'>; readonly rows: BoardRow[] }>();
   const add = (row: BoardRow, trouble: Omit<Trouble, 'key' | 'rows'>, name: string): void => {
@@ -69,7 +71,7 @@ export function causeOf(reason: string, name: string): string {
     .replaceAll(/\d+/g, '#');
 }
 
-/** Of a cause: machines may say a lot. */
+/** Length that is shown of a cause: machines may say a lot. */
 const longest = 500;
 
 /** Fits into an id of the page, whatever machines have said. */

@@ -10,7 +10,7 @@ import { inParallel } from '#shared/in-parallel.ts';
 const mostNodes = 500;
 const atOnce = 8;
 
-/** What is asked before an action on one node or many. */
+/** Composes the question that is asked before an action on one node or many. */
 export function questionAbout(action: FleetAction): Question {
   const { title, meaning, nodes, plan, note } = action;
   const [first] = nodes;

@@ -8,7 +8,7 @@ import { inParallel } from '#shared/in-parallel.ts';
 export interface AskOptions {
   /** Requests were sent. */
   readonly onDone: () => void;
-  /** Who asks, as history shows it. */
+  /** Name of the asking user, as history shows it. */
   readonly user: () => string | null;
   /** With what was refused, if anything, and by whom. */
   readonly onRefusal: (error: unknown) => void;
@@ -16,11 +16,11 @@ export interface AskOptions {
 
 export interface Question {
   readonly title: string;
-  /** What comes of it. */
+  /** The consequence of the action. */
   readonly meaning: string;
   /** Shown while it is prepared. */
   readonly asking?: string;
-  /** What is to be read first, and what is sent after a yes. */
+  /** Prepares what is to be read first, and what is sent after a yes. */
   readonly prepare: () => Prepared | Promise<Prepared>;
 }
 
@@ -29,9 +29,9 @@ export interface Prepared {
   readonly html?: string;
   /** How many requests there are has to be typed first. */
   readonly isCounted?: boolean;
-  /** What each request's body is to say, in the operator's words. */
+  /** Text of the operator's that each request's body is to have. */
   readonly note?: { readonly label: string; readonly key: string };
-  /** What is asked in its place when the one request is refused because something has changed. */
+  /** Composes the question that is asked in its place when the one request is refused because something has changed. */
   readonly onConflict?: () => Promise<Question | undefined>;
 }
 
@@ -132,7 +132,7 @@ function showCurl(): void {
   if (first) element('confirm-curl').textContent = `${asCurl(first.request, location.origin)}${more}`;
 }
 
-/** As it is sent. */
+/** Adds the note to what is sent. */
 function withNote(): readonly Sending[] {
   const { note, sending } = state;
   const text = element('confirm-note').value.trim();

@@ -11,7 +11,7 @@ import { readActions } from '#conductor/board/site-view.ts';
 import { inParallel } from '#shared/in-parallel.ts';
 
 const againMs = 5000;
-/** Of so many troubles it is asked what to do. */
+/** Number of troubles for which advice is asked. */
 const advised = 20;
 
 /** `#attention/`: what of the fleet needs somebody; it follows the fleet, and asks for the rest. */
@@ -44,14 +44,14 @@ export const attentionView: View = {
 /** Said at once, beside the choice of all. */
 const direct = /^(Try now|Skip |Go on|Begin maintenance)/;
 
-/** What is tried again after a failure, by the kind of flow, or by the state in which a node rests. */
+/** Actions that try again after a failure, by the kind of flow, or by the state in which a node rests. */
 const again: readonly (readonly [failed: RegExp, title: string])[] = [
   [/^deploy/, 'Deploy'],
   [/^inspect/, 'Inspect'],
   [/^(verify|enroll|clean|manual_clean|wipe)/, 'Manage'],
 ];
 
-/** What may be done with its nodes. Pure. */
+/** Lists the buttons for what may be done with its nodes. Pure. */
 export function buttonsFor({ key, status, kind, rows }: Trouble): readonly ViewButton[] {
   const isOver = status === 'failed' || status === 'error';
   const [, repeated] = (isOver && again.find(([failed]) => failed.test(kind))) || [];
@@ -74,7 +74,7 @@ export function buttonsFor({ key, status, kind, rows }: Trouble): readonly ViewB
   return [...buttons, all];
 }
 
-/** As the conductor has it for the first node of each. */
+/** Reads the advice that the conductor has for the first node of each. */
 async function readAdvice(troubles: readonly Trouble[]): Promise<ReadonlyMap<string, string>> {
   const found = new Map<string, string>();
   const read = async ({ key, rows: [first] }: Trouble): Promise<void> => {

@@ -4,15 +4,15 @@ import type { BoardNode, BoardRow } from '#conductor/board/render-board.ts';
 import { nodeFaults } from '#conductor/model/node-words.ts';
 import { legalVerbs, type ProvisionVerb, provisionStates } from '#conductor/model/provision-states.ts';
 
-/** What an operator may do, in one request a node. Pure. */
+/** An action that an operator may take, in one request a node. Pure. */
 export interface BoardAction {
   readonly title: string;
-  /** What comes of it, for who is asked again. */
+  /** The consequence of the action, for an operator who is asked again. */
   readonly meaning: string;
   /** The target of the plan that says what is destroyed, and whether its hash goes with the request. */
   readonly plan?: { readonly target: 'active' | 'rebuild' | 'provide'; readonly isBinding: boolean };
   readonly request: ApiRequest;
-  /** What the operator is asked for, and which key of the request's body has it. */
+  /** The text that the operator is asked for, and the key of the request's body that has it. */
   readonly note?: { readonly label: string; readonly key: string };
 }
 
@@ -23,13 +23,13 @@ export interface Subject {
     | (Pick<FlowView | FlowSummaryView, 'kind' | 'ended_at'> &
         Partial<Pick<FlowSummaryView, 'status' | 'step' | 'step_uuid' | 'may_skip'>>)
     | undefined;
-  /** What an open flow waits for until somebody says `unhold`. */
+  /** The thing that an open flow waits for until somebody says `unhold`. */
   readonly onHold: string | null;
 }
 
 type Verb = Pick<BoardAction, 'title' | 'meaning' | 'plan'>;
 
-/** Of `PUT states/provision`: what needs nothing but the word. */
+/** Verbs of `PUT states/provision` that need nothing but the word. */
 const verbs: Partial<Record<ProvisionVerb, Verb>> = {
   manage: {
     title: 'Manage',
@@ -58,7 +58,7 @@ const verbs: Partial<Record<ProvisionVerb, Verb>> = {
   },
 };
 
-/** Of a node from a dump: what its machine is, for Baton has not seen it since. */
+/** Words on the machine of a node from a dump, for Baton has not seen it since. */
 const wordsOnRestored = {
   adopt: {
     title: 'Adopt as it runs',
@@ -76,7 +76,7 @@ const powerTargets = {
   rebooting: { title: 'Reboot', meaning: 'The machine is reset at once, whatever runs on it.' },
 } as const;
 
-/** What may be done with the node now, by names for the page, in their order. */
+/** Finds the actions that may be done with the node now, by names for the page, in their order. */
 export function actionsFor({ node, flow, onHold }: Subject): Readonly<Record<string, BoardAction>> {
   const path = `v1/nodes/${node.uuid}`;
   const provision = (target: string): ApiRequest => ({
@@ -133,7 +133,7 @@ export function actionsFor({ node, flow, onHold }: Subject): Readonly<Record<str
 
 const waits: ReadonlySet<string> = new Set<FlowSummaryView['status']>(['retrying', 'slow', 'waiting']);
 
-/** What moves a flow that waits. */
+/** Finds the actions that move a flow that waits. */
 function pushesOf(
   path: string,
   { status, step, step_uuid: stepUuid, may_skip: maySkip }: NonNullable<Subject['flow']>,

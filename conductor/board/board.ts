@@ -113,7 +113,7 @@ function subjectOf(node: BoardNode): Subject {
   return { node, flow: open?.uuid === flow?.uuid ? open : flow, onHold: flow?.on_hold ?? null };
 }
 
-/** As often as eyes can follow, however many events come. */
+/** Shows changes as often as eyes can follow, however many events come. */
 function showSoon(): void {
   if (state.isPainting) return;
   state.isPainting = true;
@@ -187,7 +187,7 @@ onLogin((authorization) => void begin(authorization));
 element('logout').addEventListener('click', () => {
   send({ method: 'DELETE', path: 'v1/session' }).then(() => askForLogin(''), report);
 });
-/** Of a link; one to the whole fleet leaves what was typed. */
+/** Reads the filter of a link; one to the whole fleet leaves what was typed. */
 function readFilter(): void {
   const filter = namedFilter();
   if (filter !== undefined) element('filter').value = filter;

@@ -8,7 +8,9 @@ export interface ReadPlan {
   readonly given: Readonly<Record<string, unknown>>;
 }
 
-/** What has changed since a plan was read, a line each: `+` is new, `−` has gone, `~` is other than before. Pure. */
+/**
+ * Lists what has changed since a plan was read, a line each: `+` is new, `−` has gone, `~` is other than before. Pure.
+ */
 export function comparePlans(before: ReadPlan, now: ReadPlan): string[] {
   const steps = compareLists(stepsOf(before.plan), stepsOf(now.plan));
   const disks = compareLists(disksOf(before.plan), disksOf(now.plan));

@@ -12,7 +12,7 @@ const box = { width: 190, height: 62, gapX: 56, gapY: 16 } as const;
 const bar = { x: 12, y: 44, width: box.width - 24, height: 8 } as const;
 /** Pixels of a bar for what there is at all. */
 const shortest = 3;
-/** Of the name; all of it stands in the table beneath. */
+/** Letters of the name that are drawn; all of it stands in the table beneath. */
 const mostLetters = 21;
 
 export const stageShapes: Readonly<Record<ActionGroupAnswer['stage'], string>> = {

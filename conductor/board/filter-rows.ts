@@ -2,7 +2,7 @@ import type { BoardRow } from '#conductor/board/render-board.ts';
 
 type Test = (row: BoardRow) => boolean;
 
-/** What `key:` compares, exactly. */
+/** Values that `key:` compares, exactly. */
 const keys: Readonly<Record<string, (row: BoardRow) => readonly (string | null | undefined)[]>> = {
   state: (row) => [stateOf(row)],
   class: ({ node }) => [node?.resource_class],

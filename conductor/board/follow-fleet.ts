@@ -46,7 +46,7 @@ type Change = (fleet: Fleet) => string | undefined;
  */
 export function followFleet(fleet: Fleet, { onChange, onAction, onLogin, onTrouble }: FollowOptions): () => void {
   const state = { isOver: false, stream: undefined as Stream | undefined };
-  /** Of changes that come while lists are fetched: they are newer. */
+  /** Changes that come while lists are fetched: they are newer. */
   let early: Change[] | undefined;
   const end = (): void => {
     state.isOver = true;

@@ -13,7 +13,7 @@ const nothing = {
   logs: undefined as readonly ArchivedFile[] | undefined,
 };
 
-/** What is known of the node whose page is open, beside what the fleet has of it. */
+/** Data of the node whose page is open, beside what the fleet has of it. */
 export interface NodePage {
   readonly now: Readonly<typeof nothing>;
   /** Another node's page, or none. */

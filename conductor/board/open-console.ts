@@ -11,7 +11,7 @@ export interface ConsolePlace {
   readonly onLeave: () => void;
 }
 
-/** Of the script that is loaded when a console is opened. @returns what ends it */
+/** Opens a terminal, in the script that is loaded when a console is opened. @returns what ends it */
 export type OpenTerminal = (place: ConsolePlace, url: string) => () => void;
 
 const script = 'board/terminal.js';
@@ -46,7 +46,7 @@ export async function openConsole(node: BoardNode, kind: ConsoleKind): Promise<v
   state.end = browser.openTerminal(place, url);
 }
 
-/** What is asked where the serial console is not enabled yet; `undefined` = it is. */
+/** Composes the question where the serial console is not enabled yet; `undefined` = it is. */
 export async function askToEnable(node: BoardNode): Promise<Question | undefined> {
   const path = `v1/nodes/${node.uuid}`;
   const { console_enabled: isEnabled } = await get<{ readonly console_enabled: boolean }>(

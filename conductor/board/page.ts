@@ -1,7 +1,7 @@
 import type { OpenTerminal } from '#conductor/board/open-console.ts';
 import { type PatchNode, patchChildren } from '#conductor/board/patch-html.ts';
 
-/** What the board uses of a browser: its own types would replace Node's in the whole program. */
+/** Parts of a browser that the board uses: its own types would replace Node's in the whole program. */
 export interface Element {
   innerHTML: string;
   textContent: string;
@@ -10,7 +10,7 @@ export interface Element {
   className: string;
   readonly style: { paddingTop: string; paddingBottom: string };
   readonly id: string;
-  /** Of a script. */
+  /** Address of a script. */
   src: string;
   readonly dataset: Readonly<Record<string, string | undefined>>;
   /** In pixels, from the top of what is seen. */
@@ -69,7 +69,7 @@ export function paint(id: string, html: string): void {
     document.getElementById(focused)?.focus({ preventScroll: true });
 }
 
-/** Of the address, which somebody may have typed: a `%` that begins nothing stands for itself. Pure. */
+/** Decodes the address, which somebody may have typed: a `%` that begins nothing stands for itself. Pure. */
 export function decoded(text: string): string {
   try {
     return decodeURIComponent(text);

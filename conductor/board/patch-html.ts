@@ -1,6 +1,6 @@
-/** What is changed in a page that is shown: only what differs, so that nothing moves under a pointer or loses the keyboard. */
+/** Changes a page that is shown only where it differs, so that nothing moves under a pointer or loses the keyboard. */
 
-/** Of the DOM's. */
+/** A node of the DOM. */
 export interface PatchNode {
   readonly nodeType: number;
   readonly nodeName: string;
@@ -17,7 +17,7 @@ export interface PatchNode {
   replaceChild(child: PatchNode, former: PatchNode): unknown;
 }
 
-/** What the reader has opened stays open. */
+/** Attributes of the reader's: what the reader has opened stays open. */
 const ofReader: ReadonlySet<string> = new Set(['open']);
 
 /** Makes the children of `shown` those of `wanted`, whose nodes it may take. */
@@ -39,7 +39,10 @@ export function patchChildren(shown: PatchNode, wanted: PatchNode): void {
   }
 }
 
-/** What has an id is a thing of its own: no other takes its place, and the focus that it has. */
+/**
+ * Recognizes the same thing: with an id it is a thing of its own, and no other takes its place, and the focus that it
+ * has.
+ */
 function isSame(former: PatchNode, wanted: PatchNode): boolean {
   return former.nodeName === wanted.nodeName && former.getAttribute?.('id') === wanted.getAttribute?.('id');
 }

@@ -7,7 +7,7 @@ import type { View, ViewButton } from '#conductor/board/show-view.ts';
 
 /** Nothing is read beside the fleet, which is followed. */
 const againMs = 3_600_000;
-/** Of more nodes than these only those are drawn that are not at rest; the others are counted. */
+/** Number of nodes above which only those are drawn that are not at rest; the others are counted. */
 const drawnNodes = 2000;
 const quiet: ReadonlySet<NodeClass> = new Set<NodeClass>(['in use', 'free', 'not ready']);
 
@@ -81,7 +81,7 @@ function renderCell({ row, class: each }: Rack['members'][number]): string {
   return `<a class="${slugOf(each)} cell" href="#node/${uuid}" title="${escapeHtml(`${name}: ${each}`)}"><span class="status">${nodeClasses[each]}</span> <bdi>${escapeHtml(name)}</bdi></a>`;
 }
 
-/** As the style has it. */
+/** Makes the class's name as the style has it. */
 const slugOf = (each: NodeClass): string =>
   ({
     'waits for long': 'slow',

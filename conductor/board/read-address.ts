@@ -5,7 +5,9 @@ import { racksView } from '#conductor/board/racks-view.ts';
 import type { View } from '#conductor/board/show-view.ts';
 import { siteView } from '#conductor/board/site-view.ts';
 
-/** What the page's address names: a node, a view beside the fleet, or else the fleet's filter, in which a slash is escaped. */
+/**
+ * Reads the page's address: a node, a view beside the fleet, or else the fleet's filter, in which a slash is escaped.
+ */
 
 /** `#site/`. */
 export const views: Readonly<Record<string, View>> = {
@@ -36,7 +38,7 @@ export function namedFilter(): string | undefined {
   return filter === '' || openNode() !== undefined || namedView() ? undefined : filter;
 }
 
-/** As a link would. */
+/** Names the filter in the address, as a link would. */
 export function nameFilter(filter: string): void {
   location.hash = encodeURIComponent(filter);
 }

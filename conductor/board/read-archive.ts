@@ -14,7 +14,7 @@ interface Unpacked {
 declare const DecompressionStream: new (format: 'gzip') => Unpacked;
 
 const block = 512;
-/** Of each file: more is read in an editor. */
+/** Bytes that are shown of each file: more is read in an editor. */
 export const shownBytes = 200_000;
 
 /** @throws Error for what is not a gzipped tar */

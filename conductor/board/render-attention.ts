@@ -15,7 +15,7 @@ export interface OtherTrouble {
   readonly what: string;
   readonly name: string;
   readonly reason: string | null;
-  /** Of this page. */
+  /** Address of this page. */
   readonly href: string;
   readonly since: string | null;
 }
@@ -23,7 +23,7 @@ export interface OtherTrouble {
 export interface AttentionPicture {
   readonly troubles: readonly Trouble[];
   readonly others: readonly OtherTrouble[];
-  /** What to do, by the key of a trouble. */
+  /** Advice by the key of a trouble. */
   readonly advice: ReadonlyMap<string, string>;
   readonly nodes: readonly BoardNode[];
   /** Open flows that nothing is wrong with. */
@@ -36,7 +36,7 @@ const words: Partial<Record<TroubleStatus, string>> = { slow: 'waits for long' }
 
 const namedNodes = 12;
 
-/** What needs somebody: nodes, one line a cause; other things; then who has taken a node. Pure. */
+/** Renders what needs somebody: nodes, one line a cause; other things; then who has taken a node. Pure. */
 export function renderAttention(picture: AttentionPicture, now: Date): readonly string[] {
   const { troubles, others, nodes } = picture;
   const count = troubles.length + others.length;

@@ -3,7 +3,7 @@ import { parseFilter } from '#conductor/board/filter-rows.ts';
 import { formatBytes, formatDuration, spanMs } from '#conductor/cli/format-units.ts';
 import type { Progress } from '#shared/wire/progress.ts';
 
-/** What the board needs of `GET /v1/nodes`. */
+/** Fields that the board needs of `GET /v1/nodes`. */
 export interface BoardNode {
   readonly uuid: string;
   readonly name: string | null;
@@ -30,7 +30,7 @@ export interface FleetCounts {
 export interface BoardPicture {
   readonly flows: readonly FlowSummaryView[];
   readonly nodes: readonly BoardNode[];
-  /** As `parseFilter` reads it. */
+  /** The filter as `parseFilter` reads it. */
   readonly filter: string;
 }
 
@@ -79,7 +79,7 @@ export function renderCounts({ nodes, in_maintenance: inMaintenance, provision_s
   return `<li><b>${nodes}</b> ${nodes === 1 ? 'node' : 'nodes'}</li>${counts.join('')}${maintenance}`;
 }
 
-/** What each node is doing, the worst first, those at rest last; only what the filter leaves. Pure. */
+/** Arranges the nodes by what they do, the worst first, those at rest last; only what the filter leaves. Pure. */
 export function arrangeRows({ flows, nodes, filter }: BoardPicture): readonly BoardRow[] {
   const byUuid = new Map(nodes.map((node) => [node.uuid, node]));
   const busy = new Set(flows.map((flow) => flow.node_uuid));

@@ -5,7 +5,7 @@ import { renderTable } from '#conductor/board/render-table.ts';
 
 const mostMembers = 20;
 
-/** What a site action would do: what is wrong with the documents, and the groups in their order. Pure. */
+/** Renders what a site action would do: what is wrong with the documents, and the groups in their order. Pure. */
 export function renderDryRun({ committed_rev_id: revision, groups, validations }: ActionDryRun): string {
   const faults = validations.map(
     ({ level, message, document }) =>

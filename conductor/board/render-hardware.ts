@@ -5,7 +5,7 @@ import { describeSwitchPort } from '#conductor/cli/describe-switch-port.ts';
 import { formatBytes } from '#conductor/cli/format-units.ts';
 import type { DiskHealth, MemoryModule, PciDevice } from '#shared/wire/inventory.ts';
 
-/** What an agent has found, in so far as it is shown; agents of others may leave any of it out. */
+/** Findings of an agent, in so far as they are shown; agents of others may leave any of them out. */
 export interface ShownInventory {
   readonly system_vendor?: Record<'manufacturer' | 'product_name' | 'serial_number', string | null> & {
     readonly firmware?: { readonly version?: string | null; readonly build_date?: string | null };
@@ -49,7 +49,7 @@ export interface ShownReceipt {
 
 export interface Hardware {
   readonly inventory: ShownInventory | undefined;
-  /** Those that Baton sets. */
+  /** Ports that Baton sets. */
   readonly switchPorts: readonly NodeSwitchPort[];
   /** Newest first. */
   readonly receipts: readonly ShownReceipt[];
@@ -142,7 +142,7 @@ function list(title: string, columns: readonly string[], rows: readonly TableRow
   return rows.length === 0 ? '' : `<h3>${title}</h3>${renderTable(columns, rows)}`;
 }
 
-/** What is long, and seldom looked for. */
+/** Folds what is long, and seldom looked for. */
 function fold(name: string, title: string, columns: readonly string[], rows: readonly TableRow[]): string {
   if (rows.length === 0) return '';
   return `<details id="hardware-${name}"><summary>${title}: ${rows.length}</summary>${renderTable(columns, rows)}</details>`;

@@ -34,7 +34,7 @@ const states: Readonly<Record<string, readonly [shape: string, status: string, r
 };
 const unknown = ['·', 'idle', 3] as const;
 
-/** What waits and has failed first, with why and for how long. Pure. */
+/** Renders allocations, those that wait and have failed first, with why and for how long. Pure. */
 export function renderAllocations(
   allocations: readonly ListedAllocation[],
   context: { readonly now: Date; readonly nameOf: (nodeUuid: string) => string; readonly mayChange: boolean },
@@ -66,7 +66,7 @@ export function renderAllocations(
   return renderTable(['State', 'Allocation', 'Wants', 'Node', 'Owner', 'For', 'Why', ''], rows);
 }
 
-/** Those that nothing uses last. Pure. */
+/** Renders images, those that nothing uses last. Pure. */
 export function renderImages(
   images: readonly ImageAnswer[],
   { now, mayChange }: { readonly now: Date; readonly mayChange: boolean },
@@ -130,7 +130,7 @@ export function renderConductors(
   );
 }
 
-/** Those that somebody has set first. Pure. */
+/** Renders settings, those that somebody has set first. Pure. */
 export function renderSettings(answer: {
   readonly conductor: string;
   readonly settings: readonly SettingInForce[];

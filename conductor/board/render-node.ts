@@ -20,7 +20,7 @@ export interface HistoryLine {
   readonly user: string | null;
 }
 
-/** What the page of a node is made of. */
+/** Parts that the page of a node is made of. */
 export interface NodePicture {
   readonly node: BoardNode;
   /** Under way, or the last one. */

@@ -3,19 +3,19 @@ import { type BoardNode, escapeHtml, foreign } from '#conductor/board/render-boa
 import { formatBytes, formatDuration } from '#conductor/cli/format-units.ts';
 import { stepTitle } from '#conductor/model/planned-step.ts';
 
-/** What would be done with a node, or why that can't be. */
+/** The plan of what would be done with a node, or why that can't be. */
 export interface NodePlan {
   readonly node: BoardNode;
   readonly plan: PlanView | undefined;
   readonly refusal: string | undefined;
 }
 
-/** Of what many nodes would lose, and of what would be refused, so much is listed. */
+/** Limit of the lists of what many nodes would lose, and of what would be refused. */
 const listed = 200;
 
 const nameOf = ({ name, uuid }: BoardNode): string => foreign(name ?? uuid);
 
-/** What is destroyed, what would be refused, what to know, and of a single node its steps. Pure. */
+/** Renders what is destroyed, what would be refused, what to know, and of a single node its steps. Pure. */
 export function renderPlans(plans: readonly NodePlan[]): string {
   const [only] = plans;
   const planned = plans.flatMap(({ node, plan }) => (plan ? [{ node, plan }] : []));

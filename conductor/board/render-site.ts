@@ -139,7 +139,9 @@ function renderNodes({ failed, working, uuidOf }: SitePicture, now: Date): strin
   return `${table('Nodes that failed', failed, 'failed')}${table('Nodes at work', working, 'working')}`;
 }
 
-/** What steps have noted, of the final report too, what is wrong with the documents, and who asked for what. */
+/**
+ * Renders what steps have noted, the final report included, what is wrong with the documents, and who asked for what.
+ */
 function renderReport({ steps, notes, validations = [], command_audit: commands = [] }: ActionAnswer): string {
   const all = [...notes, ...steps.flatMap((step) => step.notes)].toSorted(
     (a, b) => Date.parse(a.at) - Date.parse(b.at),

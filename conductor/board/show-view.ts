@@ -4,11 +4,11 @@ import type { Fleet } from '#conductor/board/follow-fleet.ts';
 import { element, paint } from '#conductor/board/page.ts';
 import { escapeHtml } from '#conductor/board/render-board.ts';
 
-/** Who looks, and what the page knows already. */
+/** The user who looks, and what the page knows already. */
 export interface Viewer {
   readonly role: string;
   readonly project: string | null;
-  /** Of nodes that are known by name. */
+  /** Finds the UUID of a node that is known by name. */
   readonly uuidOf: (nodeName: string) => string | undefined;
   /** The UUID of one without a name, or that is not known. */
   readonly nameOf: (nodeUuid: string) => string;

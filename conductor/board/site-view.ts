@@ -7,7 +7,7 @@ import type { View, ViewButton } from '#conductor/board/show-view.ts';
 
 const path = 'api/v1.0/actions';
 const listedActions = 20;
-/** Of an action under way, and else. */
+/** Intervals of reading: of an action under way, and else. */
 const againMs = { open: 1000, ended: 10_000 } as const;
 
 /** `#site/`: the action under way, or the last one; `#site/ID`: that one. */
@@ -62,7 +62,7 @@ const controls = {
   },
 } as const;
 
-/** What may be done now, in the manner of `controlAction`. Pure. */
+/** Lists the buttons for what may be done now, in the manner of `controlAction`. Pure. */
 export function buttonsFor({ action, actions }: Pick<SitePicture, 'action' | 'actions'>): readonly ViewButton[] {
   const control = (name: keyof typeof controls): ViewButton[] => {
     if (!action) return [];

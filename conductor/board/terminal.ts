@@ -89,7 +89,7 @@ function shower(terminal: Terminal): (bytes: Uint8Array) => void {
   };
 }
 
-/** As many rows and columns as there is room for. @returns whether that is other than before */
+/** Fits rows and columns to the room that there is. @returns whether that is other than before */
 function fit(terminal: Terminal, { parent }: ConsolePlace): boolean {
   const cells = parent.querySelector('.xterm-screen')?.getBoundingClientRect();
   const room = parent.getBoundingClientRect();

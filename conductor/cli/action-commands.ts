@@ -147,7 +147,7 @@ async function show(context: CommandContext, input: CommandInput): Promise<void>
   print(context, input, { json: action, text: lines.map((line) => `${printable(line)}\n`).join('') });
 }
 
-/** Of a node at work its status is what it was before, and no news. */
+/** Gives the status of a node; that of one at work is what it was before, and no news. */
 function statusOf({ status, phase }: ActionNodeAnswer): string {
   if (phase === null) return status;
   return phase === 'prepare' ? 'preparing' : 'deploying';

@@ -24,7 +24,7 @@ import {
 import { AppError } from '#shared/errors/app-error.ts';
 
 const pollMs = 500;
-/** What the conductor takes to match and to write, beyond the wait for capacity. */
+/** Time that the conductor takes to match and to write, beyond the wait for capacity. */
 const graceMs = 60_000;
 
 async function requestBody(input: CommandInput): Promise<Json> {

@@ -51,12 +51,12 @@ export type Json = Record<string, unknown>;
 
 export interface Download {
   readonly content: Uint8Array;
-  /** What the server calls it. */
+  /** Name of the file as the server gives it. */
   readonly fileName: string;
 }
 
 export interface CallOptions {
-  /** Of a body that is sent as it stands, `application/x-yaml`; absent = it is sent as JSON. */
+  /** Media type of a body that is sent as it stands, `application/x-yaml`; absent = it is sent as JSON. */
   readonly type?: string;
   /** For what answers only when all is done, after hours perhaps: it is waited for until this fires. */
   readonly until?: AbortSignal;
@@ -70,12 +70,13 @@ export interface ApiClient {
    * @throws AppError with the server's own words.
    */
   call(method: string, path: string, body?: unknown, options?: CallOptions): Promise<Json | undefined>;
-  /** What is not JSON. @throws AppError with the server's own words. */
+  /** Downloads a body that is not JSON. @throws AppError with the server's own words. */
   download(path: string): Promise<Download>;
 }
 
 /**
- * As `call`; the answer is taken to be what the schema of the operation (`conductor/api`) says. It is not parsed by it: a newer
+ * Calls as `call` does; the answer is taken to be what the schema of the operation (`conductor/api`) says. It is not
+ * parsed by it: a newer
  * conductor may add fields.
  */
 export async function callFor<Expected extends object>(
@@ -85,7 +86,10 @@ export async function callFor<Expected extends object>(
   return (await client.call(...request)) as Expected | undefined;
 }
 
-/** As `callFor`, of what always has an answer. @param what is asked for: `prune images` @throws AppError `internal` */
+/**
+ * Calls as `callFor` does, for what always has an answer. @param what is asked for: `prune images` @throws AppError
+ * `internal`
+ */
 export async function answerFor<Expected extends object>(
   client: ApiClient,
   what: string,
@@ -183,7 +187,7 @@ function parseAnswer(text: string, url: string): Json {
   }
 }
 
-/** What checks an answer takes a while to load, and most answers are good. */
+/** Reads a refusal; the code that checks it takes a while to load, and most answers are good. */
 async function readRefusal(status: number, text: string, settings: ClientSettings): Promise<AppError> {
   const { refusal } = await import('#conductor/cli/render-status.ts');
   return refusal(status, text, settings);

@@ -38,7 +38,9 @@ function isOfFile(operand: string): boolean {
   return operator === '=' && text.startsWith('@');
 }
 
-/** What the argument itself says, which all processes of the machine may read: `driver_info.redfish_password`. */
+/**
+ * Finds secrets in the argument itself, which all processes of the machine may read: `driver_info.redfish_password`.
+ */
 function bareSecrets(assignment: Assignment): string[] {
   const found = findSecrets(toObject([assignment]));
   return found.flatMap(({ path, kind }) => (kind === 'secret' ? [path.join('.')] : []));

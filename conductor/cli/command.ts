@@ -23,7 +23,7 @@ export interface DatabaseTool {
   restore(file: string): Promise<void>;
 }
 
-/** What only a program with the conductor in it can do; loaded when it is needed. */
+/** Abilities of a program that has the conductor in it; loaded when they are needed. */
 export interface ConductorParts {
   readonly describeSettings: () => Promise<readonly DescribedSetting[]>;
   readonly databaseTool?: () => Promise<DatabaseTool>;
@@ -41,7 +41,7 @@ export interface CommandContext extends Connection, ConductorParts {
 }
 
 export interface CommandOption {
-  /** What stands behind it, `FILE`; absent = a flag. */
+  /** Placeholder behind the option, `FILE`; absent = a flag. */
   readonly value?: string;
   /** `--wait` alone, or `--wait=SECONDS`: then the option is `''`, or the text. */
   readonly mayStandAlone?: boolean;
@@ -56,7 +56,7 @@ export interface CommandOption {
   readonly meaning: string;
 }
 
-/** What `--help` shows below the options. */
+/** A table that `--help` shows below the options. */
 export interface HelpTable {
   readonly title: string;
   readonly rows: readonly (readonly [string, string])[];
@@ -82,7 +82,7 @@ export interface Command {
 export type OptionValue = string | boolean | readonly string[] | undefined;
 
 export interface CommandInput {
-  /** As the command's operands say. */
+  /** Operands, as the command describes them. */
   readonly operands: readonly string[];
   readonly values: Readonly<Record<string, OptionValue>>;
   /** `-o json`, `-o yaml`: one document on standard output, and nothing else. */

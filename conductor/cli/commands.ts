@@ -190,7 +190,7 @@ function usageRow({ words, operands = [], meaning }: Command): readonly [string,
   return [`  baton ${[words, ...operands].join(' ')}`, meaning];
 }
 
-/** What `run-baton.ts` has before a command is known. */
+/** Means that `run-baton.ts` has before a command is known. */
 export interface CommandTerminal
   extends Pick<CommandContext, 'screen' | 'clock' | 'notify' | 'onInterrupt' | keyof ConductorParts> {
   /** @throws AppError `invalid_argument` for settings that can't be used */

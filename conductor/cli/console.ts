@@ -7,7 +7,7 @@ import { closeSocket, highWaterBytes, keepAlive } from '#shared/web-socket/web-s
 import { ConsoleEnd, type ConsoleResize } from '#shared/wire/console.ts';
 
 export interface Filtered {
-  /** What goes to the shell. */
+  /** Bytes that go to the shell. */
   readonly bytes: Buffer;
   /** The person at the keyboard wants to leave. */
   readonly isLeaving: boolean;

@@ -58,7 +58,7 @@ type Outcome = 'created' | 'completed' | 'unchanged' | 'differs' | 'failed';
 interface NodeResult {
   readonly name: string;
   readonly outcome: Outcome;
-  /** What was made, what differs, or why it failed. */
+  /** Lines on what was made, what differs, or why it failed. */
   readonly details: readonly string[];
 }
 

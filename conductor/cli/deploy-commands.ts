@@ -115,7 +115,7 @@ function duration(seconds: number | null): string {
   return seconds === null ? '' : formatDuration(seconds * 1000);
 }
 
-/** What a target is called on the command line. */
+/** Words for targets on the command line. */
 const wordOf: Readonly<Partial<Record<string, string>>> = { active: 'deploy' };
 
 /**

@@ -1,7 +1,7 @@
 import type { NodeNetworkAnswer } from '#conductor/api/node-parts.ts';
 import { describeVlans, portVlans } from '#conductor/model/port-vlans.ts';
 
-/** What a switch port is set to, or found with; `undefined` where that isn't known. Pure. */
+/** Describes what a switch port is set to, or found with; `undefined` where that isn't known. Pure. */
 export function describeSwitchPort(
   vlans: NodeNetworkAnswer['ports'][number]['found'],
   bond: string | null,

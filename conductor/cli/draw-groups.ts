@@ -5,7 +5,7 @@ export interface DrawnGroup {
   readonly name: string;
   readonly critical: boolean;
   readonly depends_on: readonly string[];
-  /** What stands beside it: `3 nodes`. */
+  /** Remark beside the name: `3 nodes`. */
   readonly remark?: string;
 }
 
@@ -38,7 +38,7 @@ export interface TreeLine<Group> {
   /** `│  └─ `; `↓ ` = after the line above. */
   readonly branch: string;
   readonly group: Group;
-  /** What it comes after besides the group that it hangs from. */
+  /** Groups that it comes after besides the group that it hangs from. */
   readonly alsoAfter: readonly string[];
 }
 

@@ -13,7 +13,8 @@ import type { Clock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /**
- * What happened between two looks at a site action, a line each, in order of time; for logs, where nothing can be drawn
+ * Describes what happened between two looks at a site action, a line each, in order of time; for logs, where nothing
+ * can be drawn
  * over. Pure.
  */
 export function describeActionChanges(before: ActionAnswer | undefined, after: ActionAnswer, now: Date): string[] {
@@ -34,7 +35,7 @@ export function describeActionChanges(before: ActionAnswer | undefined, after: A
   return after.ended_at === null ? [lifecycle, ...lines] : [...lines, lifecycle];
 }
 
-/** What has no time yet is shown last. */
+/** Gives the time of an entry; one that has no time yet is shown last. */
 function timeOf(at: string | null): number {
   return at === null ? Number.MAX_SAFE_INTEGER : Date.parse(at);
 }
@@ -109,7 +110,7 @@ export function renderActionReport(action: ActionAnswer, nodes: readonly ActionN
   ];
 }
 
-/** Of an action that deploys by groups, and has had its way. */
+/** Recognizes an action that deploys by groups, has had its way, and deployed nothing. */
 function nothingDeployed({
   action_lifecycle: state,
   steps,
@@ -121,7 +122,7 @@ function nothingDeployed({
   return describeNothingToDeploy({ groups: groups.length, nodes });
 }
 
-/** Of nodes that were torn down half way: what was done, and what a person has to do. */
+/** Lists for nodes that were torn down half way what was done, and what a person has to do. */
 function leftToDo({ steps }: ActionAnswer, nodes: readonly ActionNodeAnswer[]): string[] {
   const names = new Set(nodes.map(({ name }) => name));
   const notes = steps.filter(isReport).flatMap((step) => step.notes);
@@ -168,7 +169,7 @@ export interface WatchActionOptions {
 
 export const actionsPath = '/api/v1.0/actions';
 
-/** What is shown besides the ends of groups: that they begin, and what is broken off. */
+/** Verbosity of what is shown besides the ends of groups: that they begin, and what is broken off. */
 const verbosity = 2;
 /** A look at 10,000 nodes is work for the conductor: the time between two is some times what one takes. */
 const restFactor = 4;

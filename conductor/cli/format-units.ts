@@ -1,4 +1,4 @@
-/** As the page has them, too: nothing is imported that would go to browsers with it. */
+/** Computes a span as the page has it, too: nothing is imported that would go to browsers with it. */
 
 export function spanMs(from: string, to: string | null, now: Date): number {
   return Math.max(0, (to ? new Date(to) : now).getTime() - new Date(from).getTime());

@@ -72,7 +72,7 @@ export function valueText({ value, mayStandAlone }: CommandOption): string {
   return mayStandAlone ? `[=${value}]` : ` ${value}`;
 }
 
-/** What `--help` prints, for a screen of so many columns. */
+/** Composes what `--help` prints, for a screen of so many columns. */
 export function helpText(command: Command, columns: number, tables: readonly HelpTable[] = []): string {
   const rows = Object.entries(optionsOf(command)).map(([name, option]) => {
     const { short, meaning, repeats, required } = option;

@@ -3,7 +3,7 @@ import type { ApiClient, Json } from '#conductor/cli/api-client.ts';
 import { type CommandInput, type CommandOption, flagOption, textOption, usageError } from '#conductor/cli/command.ts';
 import { readInputFile } from '#conductor/cli/input-files.ts';
 
-/** What an operator says of the image to write. */
+/** Options that describe the image to write. */
 export const imageOptions = {
   image: { value: 'URL', meaning: "image to write; a deploy notes it in the node's instance_info, a plan does not" },
   checksum: { value: 'HEX|URL', meaning: 'of the image: sha256 or sha512, by its length, or a URL of it' },
@@ -13,8 +13,9 @@ export const imageOptions = {
 type WantedImage = Readonly<Record<string, string>>;
 
 /**
- * What the operator says of the image; `undefined` = nothing.
- * @throws AppError `invalid_argument` for an image without a URL, a checksum of another length, or one without its image.
+ * Reads what the operator says of the image; `undefined` = nothing.
+ * @throws AppError `invalid_argument` for an image without a URL, a checksum of another length, or one without its
+ * image.
  */
 export function readImage(input: CommandInput): WantedImage | undefined {
   const image = textOption(input, 'image');
@@ -31,7 +32,8 @@ export function readImage(input: CommandInput): WantedImage | undefined {
 const checksumKeys = ['image_checksum', 'image_os_hash_algo', 'image_os_hash_value'];
 
 /**
- * What of the node's instance_info is another with this image; null = to be taken away, for the checksum of one image
+ * Finds the fields of the node's instance_info that are others with this image; null = to be taken away, for the
+ * checksum of one image
  * must not stay beside the next. Pure.
  */
 export function changesForImage(node: NodeAnswer, image: WantedImage): Record<string, string | null> {
@@ -79,7 +81,7 @@ export const wipeOptions = {
   },
 } as const satisfies Record<string, CommandOption>;
 
-/** As requests and plans have it. */
+/** Makes the wipe as requests and plans have it. */
 export function wipeOf(input: CommandInput): { readonly wipe?: object } {
   if (!flagOption(input, 'wipe')) return {};
   return { wipe: { preserve_local_storage: flagOption(input, 'preserve-local-storage') } };

@@ -33,7 +33,7 @@ const byDefault: readonly NodeField[] = [
 
 /** `-o wide` shows these too. */
 const further: readonly NodeField[] = ['resource_class', 'conductor_group', 'driver', 'instance_uuid'];
-/** What is left out first where a terminal is too narrow for all. */
+/** Fields that are left out first where a terminal is too narrow for all. */
 const leastWorth: readonly NodeField[] = ['uuid', 'target_provision_state', 'maintenance'];
 
 /** Option → the API's filter, value and meaning. */
@@ -68,7 +68,7 @@ function requireOutput(input: CommandInput): void {
     throw usageError('node list: -o: it must be json, yaml or text, wide or name');
 }
 
-/** What the API has no filter for. */
+/** Choices that the API has no filter for. */
 const chosenHere = {
   rack: { value: 'RACK', meaning: 'only nodes whose properties.rack, else extra.rack, is this' },
   trait: { value: 'TRAIT', repeats: true, meaning: 'only with all of these traits' },

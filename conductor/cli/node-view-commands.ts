@@ -19,7 +19,7 @@ import { printable } from '#conductor/cli/screen.ts';
 
 interface NodeList {
   readonly words: string;
-  /** What is read below the node, and its key in the answer. */
+  /** The list that is read below the node, and its key in the answer. */
   readonly key: string;
   readonly fields: readonly string[];
   readonly titles?: readonly string[];
@@ -132,13 +132,13 @@ export const logCommands: readonly Command[] = [
 ];
 
 /**
- * What distinguishes two machines that were bought as the same, changes from boot to boot, or stands there twice
+ * Keys that distinguish two machines which were bought as the same, change from boot to boot, or stand there twice
  * (accelerators are PCI devices).
  */
 const ownKeys =
   /serial|mac|uuid|wwn|address|hctl|by_path|lldp|hostname|contents|health|accelerators|^(name|label|id|frequency|total|pxe_interface|time|asset_tag|boot|carrier|has_carrier|slot|bus)$/i;
 
-/** What an inventory has of what machines are bought by, as lines that two machines of a kind share. Pure. */
+/** Lists what an inventory has of what machines are bought by, as lines that two machines of a kind share. Pure. */
 function hardwareLines(inventory: unknown, place = ''): string[] {
   if (Array.isArray(inventory)) return inventory.map((each) => `${place}: ${describe(each)}`).sort();
   if (typeof inventory !== 'object' || inventory === null) return [`${place}: ${describe(inventory)}`];

@@ -65,7 +65,10 @@ async function openContent(
   return program === undefined ? createReadStream(file, { highWaterMark: pieceBytes }) : unpack(program, source, file);
 }
 
-/** What it refers to would be read with the rights of anyone who adds it, `/etc/shadow` too. */
+/**
+ * Refuses an image that refers to another file: that would be read with the rights of anyone who adds the image,
+ * `/etc/shadow` too.
+ */
 function requireAlone(source: string, head: Buffer): void {
   const isNew = head.length >= headBytes && head.readUInt32BE(4) >= 3;
   const hasBackingFile = head.length >= 16 && head.readBigUInt64BE(8) !== 0n;
@@ -85,7 +88,7 @@ async function convert(source: string, file: string, raw: string): Promise<void>
   }
 }
 
-/** Of the free space; the rest is everybody's. */
+/** Share of the free space; the rest is everybody's. */
 const downloadShare = 0.9;
 const silenceMs = 60_000;
 

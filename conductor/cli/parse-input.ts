@@ -53,7 +53,7 @@ function standAlone(args: readonly string[], options: Readonly<Record<string, Co
 
 interface GivenOption {
   readonly name: string;
-  /** As it was written: `-o`. */
+  /** Name as it was written: `-o`. */
   readonly rawName: string;
   readonly value: string | undefined;
   /** `--image=URL` */

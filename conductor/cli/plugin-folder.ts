@@ -17,7 +17,7 @@ const Metadata = z.looseObject({
 const scriptsFolder = 'deployment_scripts';
 const known = new Set(['metadata.yaml', 'tasks.yaml', scriptsFolder]);
 
-/** What is uploaded of a folder in Fuel's layout, and the names of what is not. */
+/** Files that are uploaded of a folder in Fuel's layout, and the names of those that are not. */
 export interface PluginFolder {
   readonly body: {
     readonly name: string;

@@ -75,7 +75,7 @@ export function fieldTable(object: Readonly<Record<string, unknown>>): string {
   return table(Object.entries(object).map(([name, value]) => [name, cell(value)]));
 }
 
-/** What the API advises, as it is typed; faults have a line each below. */
+/** Writes the API's advice as it is typed; faults have a line each below. */
 const cliDialect: Dialect = {
   bufferMode: (mode) => `--mode ${mode}`,
   intermediateCommits: '--allow-intermediate-commits',
@@ -89,7 +89,7 @@ export function describeForCli(remark: Remark): string {
   return describeRemark(remark, cliDialect);
 }
 
-/** What helps next, by a refusal's reason; nothing where its message says so. Pure. */
+/** Gives what helps next, by a refusal's reason; nothing where its message says so. Pure. */
 export function adviceOn({
   reason,
   remark,

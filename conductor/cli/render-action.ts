@@ -37,7 +37,7 @@ const groupMarks: Readonly<Record<GroupStage, string>> = {
 export interface ActionScene {
   readonly now: Date;
   readonly size: ScreenSize;
-  /** Those at work now; as many are shown as there is room for, a few. */
+  /** Nodes at work now; as many are shown as there is room for, a few. */
   readonly working?: readonly ActionNodeAnswer[];
 }
 
@@ -273,7 +273,7 @@ function describeKubernetes({
   return [ready ? 'ready' : 'not ready', ...(cordoned ? ['cordoned'] : []), `${pods ?? 0} pods`, ...leaving].join(', ');
 }
 
-/** What budgets keep, and what `kubectl drain` would ask about first. */
+/** Lists the pods that budgets keep, and those that `kubectl drain` would ask about first. */
 function podLines({ lost, kept_by_budgets: kept }: NonNullable<TeardownNodeView['kubernetes']>): string[] {
   const of = (because: LostPodView['because']) => (lost ?? []).filter((each) => each.because === because);
   const [unmanaged, local] = [of('unmanaged'), of('local data')];

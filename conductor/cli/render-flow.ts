@@ -26,7 +26,7 @@ export function renderFlow(flow: FlowView, now: Date): string[] {
   return [...steps, ...renderBoot(flow), ...renderAdvice(flow), total];
 }
 
-/** What keeps a flow from going on as planned: `on hold: …`, `restarted 2 times`. */
+/** Lists what keeps a flow from going on as planned: `on hold: …`, `restarted 2 times`. */
 function flowRemarks(flow: FlowView): string[] {
   if (flow.ended_at !== null) return [];
   return [
@@ -37,7 +37,7 @@ function flowRemarks(flow: FlowView): string[] {
   ];
 }
 
-/** Of the latest boot, while the flow goes on. */
+/** Renders the latest boot, while the flow goes on. */
 function renderBoot({ boot, ended_at: endedAt }: FlowView): string[] {
   if (endedAt !== null || boot.length === 0) return [];
   const isNext = (index: number): boolean => rank(boot[index]) < rank(boot[index - 1]);
@@ -57,7 +57,10 @@ function describeBoot({ event, detail, bytes }: FlowView['boot'][number]): strin
 
 const adviceWidth = 76;
 
-/** Of a flow under way, in lines that a terminal need not cut; what to do after its end is shown with the failure. */
+/**
+ * Renders the advice on a flow under way, in lines that a terminal need not cut; what to do after its end is shown with
+ * the failure.
+ */
 function renderAdvice({ advice, ended_at: endedAt }: FlowView): string[] {
   if (advice === null || endedAt !== null) return [];
   const lines = [''];
@@ -93,7 +96,7 @@ function remark(step: FlowStepView, now: Date): string {
   return `waiting for ${step.waiting_for}${left === undefined ? '' : ` (at most ${formatDuration(left)} more)`}`;
 }
 
-/** What the agent has reported; `undefined` before it has. */
+/** Reads the progress that the agent has reported; `undefined` before it has. */
 function progressOf(step: FlowStepView): Progress | undefined {
   return Progress.safeParse(step.progress).data;
 }
@@ -112,7 +115,7 @@ function renderProgress(progress: Progress | undefined): string {
   return `${progress.phase}${amount}${rate === undefined ? '' : `, ${formatBytes(rate)}/s`}${origin === '' ? '' : `; ${origin}`}`;
 }
 
-/** Of an image in chunks: `30 MB kept, 5 MB copied, 2 MB fetched`. */
+/** Renders the origins of an image in chunks: `30 MB kept, 5 MB copied, 2 MB fetched`. */
 function renderOrigin(origin: BytesByOrigin | undefined): string {
   if (origin === undefined) return '';
   const { kept, copied, fetched, neighbours } = origin;
@@ -129,7 +132,9 @@ function progressBar({ done_bytes: done, total_bytes: total }: Progress): string
   return `${'█'.repeat(full)}${'░'.repeat(barWidth - full)} `;
 }
 
-/** What happened between two looks at a flow, a line each; for logs, where nothing can be drawn over. Pure. */
+/**
+ * Describes what happened between two looks at a flow, a line each; for logs, where nothing can be drawn over. Pure.
+ */
 export function describeFlowChanges(before: FlowView | undefined, after: FlowView, now: Date): string[] {
   const known = before?.uuid === after.uuid ? before : undefined;
   const lines = known ? [] : [`${after.kind} started`];

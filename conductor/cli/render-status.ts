@@ -21,9 +21,9 @@ const StatusFault = z.object({
 
 export interface Fault {
   readonly message: string | undefined;
-  /** Of Ironic's error bodies by Baton: of the conflicts the one that passes by itself. */
+  /** Code in Baton's form of Ironic's error bodies: of the conflicts the one that passes by itself. */
   readonly code?: 'node_locked' | undefined;
-  /** Of a Status object: `NoKubernetesCluster`, `TimeUp`. */
+  /** Cause in a Status object: `NoKubernetesCluster`, `TimeUp`. */
   readonly cause?: string | undefined;
 }
 
@@ -36,7 +36,8 @@ export function readFault(body: string): Fault {
 }
 
 /**
- * What an Ironic error body has within: a JSON document inside a JSON document, `{"error_message": "{\"faultstring\": …}"}`,
+ * Reads what an Ironic error body has within: a JSON document inside a JSON document, `{"error_message":
+ * "{\"faultstring\": …}"}`,
  * or the object itself. `undefined` for anything else.
  */
 function readIronicFault(body: string): Inner | undefined {
@@ -68,7 +69,7 @@ const Message = z.object({
 });
 type Message = z.infer<typeof Message>;
 
-/** What the API answers in place of a resource (airship.md §8). */
+/** The API's answer in place of a resource (airship.md §8). */
 const Status = z.object({
   kind: z.literal('Status'),
   status: z.string(),
@@ -95,7 +96,7 @@ export function renderStatus(answer: unknown, fileOf: FileOf = () => undefined):
   return [remark ? describeForCli(remark) : message, ...lines, ...advice].join('\n');
 }
 
-/** What a teardown did and met: `  Error Pod web/x: …`, as it came; nothing is shown twice. Pure. */
+/** Renders what a teardown did and met: `  Error Pod web/x: …`, as it came; nothing is shown twice. Pure. */
 function renderMessages(messages: readonly Message[], message: string): string[] {
   const shown = messages.filter(
     (each) => !each.summarized && each.kind !== 'ValidationMessage' && each.message !== message,
@@ -169,7 +170,7 @@ function credentialAdvice(authorization: string | undefined): string {
   return 'it does not know this token: that of BATON_TOKEN, which wins over BATON_TOKEN_FILE';
 }
 
-/** What the conductor has answered in place of what was asked for, in its own words. */
+/** Makes the error of what the conductor has answered in place of what was asked for, in its own words. */
 export function refusal(status: number, text: string, { authorization }: ClientSettings): AppError {
   const fault = readFault(text);
   const words = renderRefusal(text) ?? fault.message ?? `${status}: ${text}`;

@@ -5,7 +5,7 @@ import { type CommandTerminal, runCommand } from '#conductor/cli/commands.ts';
 import { systemClock } from '#shared/clock.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 
-/** What `baton` ends with, and what a script may make of it; docs/command-line.md has the table. */
+/** Exit codes of `baton`, and what a script may make of them; docs/command-line.md has the table. */
 const exitCodes = {
   /** The conductor refused, or what was asked for has failed. */
   failed: 1,

@@ -49,7 +49,7 @@ function cutLine(line: string, columns: number): string {
   return columns < 2 ? '' : `${cut}…`;
 }
 
-/** As a person counts them: an accent or a joined emoji is not a character of its own. */
+/** Splits a line as a person counts characters: an accent or a joined emoji is not a character of its own. */
 function charactersOf(line: string): string[] {
   return Array.from(new Intl.Segmenter().segment(line), ({ segment }) => segment);
 }
@@ -65,7 +65,7 @@ export interface Screen {
   readonly write: (output: string | Uint8Array) => void;
   /** Lines can be painted over; else each change is printed once. */
   readonly isTerminal: boolean;
-  /** As it is now: people resize. */
+  /** Gives the size as it is now: people resize. */
   readonly size: () => ScreenSize;
 }
 

@@ -20,7 +20,9 @@ import { adviseOnRevision } from '#conductor/cli/site-revision-commands.ts';
 import { bufferModes } from '#conductor/model/revision-roles.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** What Airship's Pegleg reads of a site: `site/NAME/site-definition.yaml`, of schema `pegleg/SiteDefinition/v1`. */
+/**
+ * Fields that Airship's Pegleg reads of a site: `site/NAME/site-definition.yaml`, of schema `pegleg/SiteDefinition/v1`.
+ */
 const SiteDefinition = z.object({
   data: z.object({
     site_type: z.string().optional(),
@@ -31,7 +33,7 @@ const SiteDefinition = z.object({
 interface CheckedOutSite {
   readonly name: string;
   readonly folders: readonly string[];
-  /** What belongs to the site and is not below this directory, for people. */
+  /** Names, for people, of what belongs to the site and is not below this directory. */
   readonly missing: readonly string[];
 }
 
@@ -76,7 +78,7 @@ async function findCheckedOutSite(directory: string, wanted: string | undefined)
   };
 }
 
-/** What somebody has checked out is not always their own: it must not take along what lies elsewhere. */
+/** Refuses files outside the directory: it may be somebody else's, and must not take along what lies elsewhere. */
 async function requireInside(directory: string, folder: string, file: string): Promise<void> {
   const [root, found] = await Promise.all([realpath(directory), realpath(folder)]);
   if (found === root || found.startsWith(root.endsWith(sep) ? root : `${root}${sep}`)) return;

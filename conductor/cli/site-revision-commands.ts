@@ -16,7 +16,7 @@ import { describeNoRevision, parseVersion, type RevisionRole, rollbackModes } fr
 import { AppError } from '#shared/errors/app-error.ts';
 
 /**
- * That no revision of the site is this one, and what there is; the API's 404 has no words here.
+ * Says that no revision of the site is this one, and which there are; the API's 404 has no words here.
  * @param version as it was typed
  */
 export async function adviseOnRevision({ client }: { readonly client: ApiClient }, version: string): Promise<string> {

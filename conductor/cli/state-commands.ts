@@ -45,7 +45,7 @@ function wipingVerb(words: string, target: string, meaning: string, hasPlan = fa
   });
 }
 
-/** Of a list of steps; a runbook says it itself. */
+/** An option beside a list of steps; a runbook says it itself. */
 export const disableRamdisk: CommandOption = { meaning: 'with --steps: no ramdisk is booted; steps of BMCs need none' };
 
 /** A verb that runs a list of steps in its order. */

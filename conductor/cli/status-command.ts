@@ -14,7 +14,7 @@ import { print } from '#conductor/cli/print.ts';
 import { createPainter, printable } from '#conductor/cli/screen.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** What goes as it should: counted, not listed. */
+/** Statuses of flows that go as they should: counted, not listed. */
 const asPlanned: ReadonlySet<FlowSummaryView['status']> = new Set(['waiting', 'working']);
 
 interface FleetPicture {

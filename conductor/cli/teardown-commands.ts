@@ -22,11 +22,11 @@ interface TeardownVerb {
   readonly options: Readonly<Record<string, CommandOption>>;
   /** It needs the site's documents. */
   readonly design?: true;
-  /** What stands as it is when it is broken off. @param node its name */
+  /** Describes what stands as it is when it is broken off. @param node its name */
   readonly leaves: (node: string) => string;
 }
 
-/** What it is when it is not given: a test holds it to what the conductor takes. */
+/** An option in seconds, with the value when it is not given: a test holds that to what the conductor takes. */
 interface Seconds extends CommandOption {
   readonly value: 'SECONDS';
   readonly seconds: number;
@@ -166,7 +166,7 @@ async function runVerb(context: CommandContext, input: CommandInput, verb: Teard
   await printStatus(context, input, answer ?? {});
 }
 
-/** What is refused is refused at once: nobody is to read of waiting first. */
+/** Time before a note of waiting: what is refused is refused at once, and nobody is to read of waiting first. */
 const quietMs = 1_000;
 
 async function notifyWhenSlow<Answer>(
@@ -204,7 +204,7 @@ function withAdvice({ code, message, details, retryable }: AppError, lines: read
   return new AppError(code, [message, ...lines].join('\n'), { details, retryable });
 }
 
-/** Of a decommission the sum of its steps', its kubelet's included, which no option says. */
+/** Computes the longest time; of a decommission the sum of its steps', its kubelet's included, which no option says. */
 function longestSeconds(input: CommandInput, { words, options }: TeardownVerb): number {
   const limits = Object.entries(options).map(([name, option]) =>
     isSeconds(option) ? (numberOption(input, name) ?? option.seconds) : 0,
@@ -216,7 +216,7 @@ function isSeconds(option: TeardownVerb['options'][string]): option is Seconds {
   return 'seconds' in option;
 }
 
-/** As it was asked: without its options it would be another. */
+/** Composes the command as it was asked: without its options it would be another. */
 function commandLine({ operands, values }: CommandInput, { words, options }: TeardownVerb): string {
   const given = Object.keys(options).flatMap((name) => {
     const value = values[name];

@@ -61,13 +61,13 @@ export function admitCallers(context: AdmitContext): MiddlewareHandler<ApiEnv> {
   };
 }
 
-/** What a middleware inside another one has answered, for the outer one to look at. */
+/** Sets what a middleware inside another one has answered, for the outer one to look at. */
 function answerWith(c: ApiContext, answer: Response | void): void {
   // hono's own `next` gives the context back
   if (answer instanceof Response) c.res = answer;
 }
 
-/** Who sends it, or the refusal. */
+/** Identifies the sender, or refuses. */
 function identifyCallers(context: AdmitContext): (c: ApiContext) => Promise<Caller | Response> {
   const { auth, clock, config, log } = context;
   const perMinute = config.auth.loginFailuresPerMinute;
@@ -117,7 +117,7 @@ function ruleOf(c: ApiContext): AccessRule | undefined {
   return undefined;
 }
 
-/** Those for all methods are middleware, or refuse what is not built. */
+/** Recognizes routes of their own; those for all methods are middleware, or refuse what is not built. */
 function hasOwnRoute(c: ApiContext): boolean {
   return matchedRoutes(c).some(({ method }) => method !== 'ALL');
 }

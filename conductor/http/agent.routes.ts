@@ -87,7 +87,9 @@ export function parseHeartbeat(body: Readonly<Record<string, unknown>>, version:
   throw new AppError('invalid_argument', describeIssues(parsed.error));
 }
 
-/** What a ramdisk calls. No authentication: lookups reveal nothing to strangers, the rest needs the boot's token. */
+/**
+ * Mounts what a ramdisk calls. No authentication: lookups reveal nothing to strangers, the rest needs the boot's token.
+ */
 export function agentRoutes(app: ApiApp, context: HttpContext): void {
   const heartbeats = createHeartbeatStore(context.db);
   const findNeighbours = createNeighbourFinder(context, heartbeats);

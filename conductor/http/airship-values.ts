@@ -13,7 +13,7 @@ import { limitAtOnce } from '#shared/in-parallel.ts';
 /** Quotes what PyYAML, and Baton's own reader of documents, would take for something else. */
 const forPyYaml = { compat: 'yaml-1.1' } as const;
 
-/** What all of Airship's paths begin with here: Shipyard's, Deckhand's and Drydock's in one. */
+/** Prefix of all of Airship's paths here: Shipyard's, Deckhand's and Drydock's in one. */
 export const airshipPath = '/api/v1.0';
 
 /** `?force`, `?force=true`. */
@@ -22,7 +22,8 @@ export const airshipFlag = z.union([z.literal('').transform(() => true), looseBo
 const unused = "Shipyard's client gives it; here it means nothing";
 
 /**
- * What Shipyard's client adds to its calls (`shipyard_client/api_client/base_client.py`: `verbosity` to every one,
+ * Adds the parameters of Shipyard's client to a query (`shipyard_client/api_client/base_client.py`: `verbosity` to
+ * every one,
  * `shipyard_api_client.py`: `cleartext-secrets`), taken by all of these paths. Notes alone have a verbosity, and
  * documents secrets.
  */
@@ -34,7 +35,7 @@ export function airshipQuery<Shape extends z.ZodRawShape>(shape: Shape) {
   });
 }
 
-/** Of paths that answer documents. */
+/** Query of paths that answer documents. */
 const ClearQuery = {
   'cleartext-secrets': airshipFlag.describe('with what encrypted documents say; for administrators'),
 };

@@ -77,7 +77,7 @@ const irregular: Readonly<Record<string, string>> = {
   'post /api/v1.0/receipt-keys': 'rotateReceiptKey',
 };
 
-/** What is served below `/api/v1.0` and, as Promenade has it, without: the latter is `…Bare`. */
+/** Ids of operations that are served below `/api/v1.0` and, as Promenade has it, without: the latter is `…Bare`. */
 const teardownIds: Readonly<Record<string, string>> = {
   drain: 'drainNode',
   'clear-labels': 'clearNodeLabels',

@@ -150,7 +150,10 @@ export function createApp(context: HttpContext): ApiApp {
   return app;
 }
 
-/** What machines fetch while they boot, and nothing else: also on a port of its own (`BATON_BOOT_PORT`). */
+/**
+ * Makes the app of what machines fetch while they boot, and nothing else: also on a port of its own
+ * (`BATON_BOOT_PORT`).
+ */
 export function createBootApp(context: HttpContext): Hono {
   const { config } = context;
   const app = new Hono();
@@ -176,7 +179,7 @@ export function createBootApp(context: HttpContext): Hono {
   return app;
 }
 
-/** What no route answers: 405 with the methods that the path has, or 404 for a path that has none. */
+/** Answers what no route does: 405 with the methods that the path has, or 404 for a path that has none. */
 function answerUnrouted(app: ApiApp): (c: Context<ApiEnv>) => Response {
   return (c) => {
     const methods = app.routes

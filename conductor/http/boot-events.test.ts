@@ -7,7 +7,7 @@ import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
-/** What a machine fetches while it boots stands in its node's flow. */
+/** A node's flow shows what its machine fetches while it boots. */
 
 const mac = '52:54:00:00:00:01';
 let api: TestApi;

@@ -61,7 +61,7 @@ const app = (overrides: Partial<BootRoutesOptions> = {}) =>
 const get = async (path: string, headers: Record<string, string> = {}, method = 'GET') =>
   app().request(path, { headers, method });
 
-/** As `npm run image` makes it, whose agent reads secrets. */
+/** Layout as `npm run image` makes it, whose agent reads secrets. */
 const layout = { size: 1, parameters: 1, secrets: 1, files: [] };
 
 test('a token is fetched once the ramdisk is one that reads it, in an initrd before the ramdisk', async () => {

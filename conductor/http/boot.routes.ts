@@ -20,11 +20,13 @@ import type { Log } from '#shared/log.ts';
 import { parseMacAddress } from '#shared/mac-address.ts';
 
 export interface BootRoutesOptions {
-  /** What the machine with this MAC address (lower-case, colons) shall boot. */
+  /** Decides what the machine with this MAC address (lower-case, colons) shall boot. */
   readonly answer: (mac: string) => Promise<BootAnswer>;
-  /** What the machine is to know that no one else may, given once in a boot; `undefined` = nothing, or not to this one. */
+  /**
+   * Gives what the machine is to know that no one else may, once in a boot; `undefined` = nothing, or not to this one.
+   */
   readonly secrets: (client: BootClient) => Promise<readonly string[] | undefined>;
-  /** What firmware that asks for iPXE by HTTP is to get. */
+  /** Decides what firmware that asks for iPXE by HTTP is to get. */
   readonly httpBoot: (client: BootClient) => Promise<HttpBootAnswer>;
   /** The kernel parameters on the CD of one boot, or `undefined` where there is none. */
   readonly mediumParams: (of: {
@@ -39,7 +41,7 @@ export interface BootRoutesOptions {
   readonly ipxeDirectory: string;
   /** Scheme, host and port under which machines reach this server. */
   readonly publicUrl: string;
-  /** Of the API that agents call; default `publicUrl`. */
+  /** The API that agents call; default `publicUrl`. */
   readonly agentApi?: { readonly url: string; readonly isInsecure: boolean };
   readonly kernelParams: string;
   /** Whether machines of unknown MAC address boot the ramdisk. */
@@ -58,8 +60,10 @@ const isoType = 'application/vnd.efi-iso';
 const fileEvents: Readonly<Record<string, BootEventName>> = { vmlinuz: 'kernel', 'initrd.img': 'initrd' };
 
 /**
- * What machines fetch while they boot: `/boot/boot.ipxe`, `/boot/node.ipxe?mac=`, the ramdisk, `/media/*` by virtual media, iPXE itself, `/images/*`.
- * Open to everyone on the network, as firmware can't authenticate: nothing secret is served, but the token of a boot to the
+ * Mounts what machines fetch while they boot: `/boot/boot.ipxe`, `/boot/node.ipxe?mac=`, the ramdisk, `/media/*` by
+ * virtual media, iPXE itself, `/images/*`.
+ * Open to everyone on the network, as firmware can't authenticate: nothing secret is served, but the token of a boot to
+ * the
  * first who asks.
  * @throws AppError `invalid_argument` at once for a public URL or kernel parameters that can't stand in a script.
  */

@@ -3,7 +3,7 @@ import { maximumMinor } from '#conductor/http/versions.ts';
 import { nodeFieldVersions } from '#conductor/model/node-words.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
-/** What every list of the API does alike (ironic-api.md §1.4). */
+/** Every list of the API does this alike (ironic-api.md §1.4). */
 
 let api: TestApi;
 let chassisUuid: string;
@@ -282,7 +282,7 @@ test.each([
   expect([path, since === 200 || fault?.includes('nventory')]).toEqual([path, true]);
 });
 
-/** As Ironic: every column that is no document. */
+/** Sort keys as Ironic has them: every column that is no document. */
 const nodeSortKeys = Object.entries(nodeFieldVersions).flatMap(([field, since]) =>
   since > maximumMinor ||
   /_info$|_step$|raid_config$|^(properties|extra|traits|network_data|firmware|conductor)$/.test(field)

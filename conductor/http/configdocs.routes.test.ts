@@ -18,7 +18,7 @@ afterAll(() => api.close());
 const upload = (collection: string, text: string, query = '') =>
   api.call('POST', `${airship}/configdocs/${collection}${query}`, text, '', yaml);
 const commit = (query = '') => api.call('POST', `${airship}/commitconfigdocs${query}`, undefined, '');
-/** What is not JSON object. */
+/** Gets an answer that is not a JSON object. */
 const get = async (path: string, headers: Record<string, string> = {}) => {
   const answer = await api.request(`${airship}${path}`, { headers });
   return { status: answer.status, type: answer.headers.get('content-type'), text: await answer.text() };

@@ -164,7 +164,7 @@ async function readUpload(text: string, isEmpty: boolean): Promise<CollectionUpl
   return isEmpty ? undefined : { text, documents };
 }
 
-/** What has happened, and what the site is by now. */
+/** Describes what has happened, and what the site is by now. */
 function describeUpload(
   { collection, content }: Pick<CollectionUpload, 'collection' | 'content'>,
   { id, isNew, errors }: { readonly id: number; readonly isNew: boolean; readonly errors: string },

@@ -9,7 +9,7 @@ import type { WebhooksConfig } from '#conductor/webhooks/webhook-settings.ts';
 
 export interface HttpConfig extends SitesConfig, WebhooksConfig {
   readonly port: number;
-  /** What links, `next` and `Location` begin with: the public URL when it is set; `undefined` = as the client wrote. */
+  /** Beginning of links, `next` and `Location`: the public URL when it is set; `undefined` = as the client wrote. */
   readonly apiUrl: string | undefined;
   /** Holds iPXE. */
   readonly ipxeDirectory: string;
@@ -17,13 +17,13 @@ export interface HttpConfig extends SitesConfig, WebhooksConfig {
   readonly auth: AuthConfig;
   /** `undefined` = plain HTTP. */
   readonly tls: TlsConfig | undefined;
-  /** What booting machines are sent, and the port of plain HTTP that serves them beside an API with TLS. */
+  /** Settings of what booting machines are sent, and the port of plain HTTP that serves it beside an API with TLS. */
   readonly boot: BootConfig;
   /** All of it, as administrators are shown it. */
   readonly settings: readonly SettingInForce[];
 }
 
-/** What the API may use: it knows who calls. */
+/** Means that the API may use: it knows who calls. */
 export interface HttpContext extends SitesContext {
   readonly config: HttpConfig;
   readonly auth: Authenticator;

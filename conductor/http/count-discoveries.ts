@@ -24,7 +24,7 @@ export function countDiscoveries(clock: Clock): (c: Context) => DiscoverySource 
   };
 }
 
-/** Of a source as callers are counted: `192.0.2.7` or `2001:db8:1:2::/64`. */
+/** Gives the network of a source as callers are counted: `192.0.2.7` or `2001:db8:1:2::/64`. */
 function networkOf(source: string): string {
   return source.includes(':')
     ? `${source.split(':').slice(0, 3).join(':')}::/48`

@@ -87,7 +87,7 @@ export interface Link {
   readonly rel: string;
 }
 
-/** What the addresses in answers begin with: the API's public URL where it is set, else what the client wrote. */
+/** Gives the beginning of addresses in answers: the API's public URL where it is set, else what the client wrote. */
 export function originOf(c: Context<ApiEnv>): string {
   return c.get('apiUrl') ?? new URL(c.req.url).origin;
 }
@@ -145,7 +145,7 @@ interface Versions {
 }
 
 interface Input<Params, Query, Body> extends Versions {
-  /** Of the path; default: text. */
+  /** Parameters of the path; default: text. */
   readonly params?: Params;
   readonly query?: Query;
   /** A JSON body that must be there; or any other. */

@@ -65,7 +65,7 @@ test('is enrolled once, however often and from wherever it reports', async () =>
   expect((await api.call('GET', '/v1/nodes')).body['nodes']).toHaveLength(1);
 });
 
-/** As from a network. */
+/** Reports as from a network. */
 const report = (context: TestApi['context'], index: number, remoteAddress: string) => {
   const hex = index.toString(16).padStart(4, '0');
   const inventory = inventoryOf(`52:54:00:01:${hex.slice(0, 2)}:${hex.slice(2)}`, {

@@ -20,7 +20,7 @@ export interface StatusParts {
   /** One word, for programs; default: that of the code, `NotFound`. */
   readonly reason?: string | undefined;
   readonly faults?: readonly SiteFault[] | undefined;
-  /** What a teardown did and met. */
+  /** Messages on what a teardown did and met. */
   readonly messages?: readonly RoundMessage[] | undefined;
   readonly remark?: Remark | undefined;
   /** A code of what lies below the failure: `NoKubernetesCluster`, `NothingBegun`, `TimeUp`. */
@@ -90,7 +90,10 @@ function validationMessage({ level, name, message, document, path }: SiteFault):
   };
 }
 
-/** What of a node is torn down (seed 001), under Promenade's bare paths, among which Ironic has none of these names. */
+/**
+ * Paths of what of a node is torn down (seed 001), under Promenade's bare paths, among which Ironic has none of these
+ * names.
+ */
 const teardownPath =
   /^\/(?:v1\/nodes\/[^/]+\/(?:decommission|drain|clear-labels|restore-labels|remove-etcd|shutdown-kubelet|remove-from-cluster)|etcd-cluster-health-statuses)$/;
 
@@ -220,7 +223,7 @@ function describeRefusal({ status, message }: HTTPException, c: Context<ApiEnv>)
 }
 
 /**
- * What an error of a site's API says beside its message: `details.reason`, `details.faults` of documents, and
+ * Gives what an error of a site's API says beside its message: `details.reason`, `details.faults` of documents, and
  * `details.messages` of a teardown.
  */
 function statusDetails(error: AppError): {

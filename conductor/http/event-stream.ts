@@ -1,7 +1,7 @@
 import type { Subject } from '#conductor/flows/read-changed-nodes.ts';
 import type { Change, FleetWatch } from '#conductor/flows/watch-fleet.ts';
 
-/** Of one reader: who is further behind fetches everything again. */
+/** Limit of pending events of one reader: one that is further behind fetches everything again. */
 const maxPending = 2000;
 const beatMs = 10_000;
 const encoder = new TextEncoder();
@@ -10,7 +10,7 @@ const maxMissedBeats = 6;
 
 export interface StreamOptions {
   readonly watch: FleetWatch;
-  /** What is of no other project; `undefined` = everything. */
+  /** The project whose events alone are sent; `undefined` = everything. */
   readonly project: string | undefined;
   readonly since: number | undefined;
   /** Whether the login that it was begun with would be let in still. */
@@ -127,7 +127,7 @@ function renderChanges(changes: readonly Change[], project: string | undefined, 
   return rendered;
 }
 
-/** What a reader has not taken: the last state of each subject, or `reload` when that is too much. */
+/** Keeps what a reader has not taken: the last state of each subject, or `reload` when that is too much. */
 function pendingEvents(project: string | undefined) {
   const state = { only: undefined as Rendered | undefined, several: new Map<string, string>(), mustReload: false };
   const clear = (): void => {
@@ -166,7 +166,7 @@ function render(event: string, id?: number, data = '{}'): string {
   return `${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${data}\n\n`;
 }
 
-/** What this caller is shown of it; `undefined` = nothing. */
+/** Makes the event that this caller is shown of a change; `undefined` = none. */
 function eventFor({ before, now }: Change, project: string | undefined): string | undefined {
   if (now.body === undefined || !isVisible(now, project)) {
     if (!before || !isVisible(before, project)) return undefined;
@@ -177,7 +177,7 @@ function eventFor({ before, now }: Change, project: string | undefined): string 
   return render(now.kind, undefined, body);
 }
 
-/** As `GET /v1/nodes`, `GET /v1/flows` and `GET /api/v1.0/actions` have it. */
+/** Decides whether a caller sees a subject, as `GET /v1/nodes`, `GET /v1/flows` and `GET /api/v1.0/actions` do. */
 function isVisible({ kind, owner, lessee }: Subject, project: string | undefined): boolean {
   if (project === undefined) return true;
   return kind !== 'action' && (owner === project || (kind === 'node' && lessee === project));

@@ -145,7 +145,7 @@ async function removeUnused(
   return removed;
 }
 
-/** Of all names of the image's file. */
+/** Finds users by all names of the image's file. */
 function usersOf(
   { file }: StoredImage,
   all: readonly StoredImage[],

@@ -112,7 +112,7 @@ export async function listen(
     readonly stopping?: AbortSignal;
     /** The certificate, read again when it changes; absent = plain HTTP. */
     readonly tls?: TlsFiles | undefined;
-    /** Of all ports of the process; absent = no limit. */
+    /** Shares of connections of all ports of the process; absent = no limit. */
     readonly connections?: Pick<ConnectionShares, 'watch'>;
     /** Where the port comes from, for the error that it is taken. */
     readonly setting?: string;

@@ -14,7 +14,7 @@ const version = '1.89';
 const containing = (text: string): unknown => expect.stringContaining(text);
 const add = (path: string, value: unknown) => ({ op: 'add', path, value });
 
-/** What metal3's baremetal-operator sends to enroll a Redfish host (ironic-api.md §3.2, §5.3). */
+/** The host as metal3's baremetal-operator enrolls it by Redfish (ironic-api.md §3.2, §5.3). */
 const host = {
   driver: 'redfish',
   name: 'metal3~worker-0',

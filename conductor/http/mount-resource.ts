@@ -159,7 +159,7 @@ async function getParent({ db }: HttpContext, { column }: ListBelow, ident: stri
   return parent.uuid;
 }
 
-/** What a list's query asks for; `undefined` = nothing that there is. */
+/** Makes the filter that a list's query asks for; `undefined` = nothing that there is. */
 async function filterOf<Row extends ResourceRow>(
   c: Context<ApiEnv>,
   { db }: HttpContext,

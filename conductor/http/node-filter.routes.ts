@@ -31,7 +31,9 @@ const groups = route.get(
   { query: airshipQuery({ version: z.string().default('committed') }) },
 );
 
-/** What a site's documents choose and plan, before anything is done: `/api/v1.0/nodefilter`, `/api/v1.0/site/groups`. */
+/**
+ * Mounts what shows a site's choice and plan before anything is done: `/api/v1.0/nodefilter`, `/api/v1.0/site/groups`.
+ */
 export function nodeFilterRoutes(app: ApiApp, context: HttpContext): void {
   app.openapi(filter, async (c) => {
     const { design_ref: reference, node_filter: nodeFilter } = c.req.valid('json');

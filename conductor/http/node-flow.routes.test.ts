@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type FlowRow, type FlowStepInsert, flowEvents, flowSteps, flows } from '#conductor/kernel/db/schema/flow.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
-/** What an operator does to a flow under way, beside its abort. */
+/** An operator acts on a flow under way, beside its abort. */
 
 let api: TestApi;
 beforeAll(async () => {

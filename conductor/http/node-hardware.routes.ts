@@ -41,7 +41,7 @@ const eventLog = route.get(
   { query: z.strictObject({ limit: z.coerce.number().int().min(1).max(500).default(50) }) },
 );
 
-/** What the BMC reports about the hardware: read when it is asked for, and not kept. */
+/** Mounts what the BMC reports about the hardware: read when it is asked for, and not kept. */
 export function nodeHardwareRoutes(app: ApiApp, context: HttpContext): void {
   const call = async <Name extends 'getSensors' | 'getEventLog'>(ident: string, name: Name) => {
     const node = await getNode(context.db, ident);

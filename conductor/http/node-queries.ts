@@ -127,7 +127,10 @@ export function nodeFieldChoice(names: readonly (NodeField | SubResource)[]): No
   return { fields: names.filter(isNodeField), subResources: names.filter(isSubResource) };
 }
 
-/** What a node's lessee is not shown: how its BMC is reached, and what its owner's affairs say. In Ironic's words. */
+/**
+ * Removes what a node's lessee is not shown: how its BMC is reached, and what its owner's affairs say. In Ironic's
+ * words.
+ */
 export function redactNode(view: Record<string, unknown>): void {
   for (const field of ['driver_info', 'driver_internal_info']) {
     if (field in view) view[field] = { content: `** Redacted - Requires baremetal:node:get:${field} permission. **` };

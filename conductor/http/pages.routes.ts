@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { type ApiApp } from '#conductor/http/define-routes.ts';
 import { frameworkFault } from '#conductor/http/error-answers.ts';
 
-/** Of the package `swagger-ui-dist`: a page without a network of its own needs no more. */
+/** Files of the package `swagger-ui-dist`: a page without a network of its own needs no more. */
 const swaggerFiles = {
   'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
   'swagger-ui.css': 'text/css; charset=utf-8',

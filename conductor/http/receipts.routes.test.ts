@@ -17,7 +17,7 @@ afterAll(() => api.close());
 
 const path = '/api/v1.0/receipts';
 
-/** As the step does it. */
+/** Keeps a receipt as the step does. */
 async function keep(node: { readonly uuid: string; readonly name: string }): Promise<string> {
   const key = await ensureSigningKey(api.context);
   const facts = receiptFacts({ id: randomUUID(), flows: { teardown: null, wipe: randomUUID() } });

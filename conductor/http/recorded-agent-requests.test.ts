@@ -19,7 +19,7 @@ interface Recorded {
   readonly answer?: unknown;
 }
 
-/** What the real agent 10.2.0 and curl sent to real Ironic 29.0.5, and what that answered. */
+/** Requests that the real agent 10.2.0 and curl sent to real Ironic 29.0.5, and its answers. */
 const recorded = JSON.parse(
   await readFile(new URL('recorded-agent-requests.json', import.meta.url), 'utf8'),
 ) as readonly Recorded[];

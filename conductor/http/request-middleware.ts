@@ -6,7 +6,7 @@ import type { ApiApp, ApiEnv } from '#conductor/http/define-routes.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** What machines do by themselves, again and again. */
+/** Paths that machines call by themselves, again and again. */
 const routine = /^\/(v1\/(heartbeat|lookup|neighbours|progress)|boot|healthz|readyz|metrics)\b/;
 
 /** Files: the board's and documentation's own, images, and what machines boot. */

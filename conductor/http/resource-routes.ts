@@ -12,7 +12,7 @@ export interface ResourcePlace<Row extends ResourceRow> {
   readonly path: string;
   /** The key of lists: `ports`. */
   readonly key: string;
-  /** Of one in paths: `port`. */
+  /** Parameter for one in paths: `port`. */
   readonly param: string;
   /** `port groups` */
   readonly plural: string;
@@ -41,9 +41,9 @@ export interface ResourcePlace<Row extends ResourceRow> {
 export interface ListBelow {
   /** `nodes` */
   readonly parents: string;
-  /** Of the parent in the path: `node`. */
+  /** Parameter for the parent in the path: `node`. */
   readonly param: string;
-  /** What comes behind the parent: `volume/targets`. */
+  /** Path behind the parent: `volume/targets`. */
   readonly path: string;
   readonly summary: string;
   readonly since: number;
@@ -54,14 +54,14 @@ export interface ListBelow {
 }
 
 const listQuery = { ...pagingQuery, fields: fieldsQuery, detail: queryFlag };
-/** Of the lists below another object. */
+/** Query of the lists below another object. */
 const PlainQuery = z.strictObject(listQuery);
 type PlainQuery = z.infer<typeof PlainQuery>;
 
 /** The queries' form is the same for all resources, but for their filters: `filters` of the place names them. */
 export type ListQuery = PlainQuery & Readonly<Record<string, unknown>>;
 
-/** Of lists that have all fields: there is nothing to choose. */
+/** Makes the query of lists that have all fields: there is nothing to choose. */
 function withoutChoice(query: typeof PlainQuery) {
   return query.omit({ fields: true, detail: true });
 }

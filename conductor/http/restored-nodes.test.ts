@@ -20,7 +20,7 @@ beforeEach(async () => {
   await setRow({ maintenance: true, maintenanceReason: 'restored', fault: 'restored' });
 });
 
-/** As the dump has it, past the table of states. */
+/** Sets a row as the dump has it, past the table of states. */
 const setRow = (columns: Partial<NodeRow>) => api.context.db.update(nodes).set(columns).where(eq(nodes.uuid, uuid));
 
 const put = (path: string, body?: unknown) => api.call('PUT', `/v1/nodes/n1/${path}`, body);

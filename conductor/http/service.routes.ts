@@ -100,7 +100,7 @@ const rememberMs = 500;
 
 type Check = 'ok' | 'failed';
 
-/** What a check found: nothing, or the cause in words. */
+/** Finding of a check: nothing, or the cause in words. */
 type Finding = string | undefined;
 
 /** `/healthz`, `/readyz` and `/metrics`. */

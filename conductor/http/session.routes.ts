@@ -36,8 +36,10 @@ const attributes = (config: CookieConfig) =>
   ({ httpOnly: true, sameSite: 'Strict', path: '/', secure: isSecure(config) }) as const;
 
 /**
- * What proves who sends the request: a header, or else a browser's session, which pages of other sites could use too.
- * @throws AppError `invalid_argument` for a header that can't be read, `forbidden` for a change by a session that has not
+ * Finds what proves who sends the request: a header, or else a browser's session, which pages of other sites could use
+ * too.
+ * @throws AppError `invalid_argument` for a header that can't be read, `forbidden` for a change by a session that has
+ * not
  * surely come from the board.
  */
 export async function credentialsOf(

@@ -8,7 +8,7 @@ import type { Log } from '#shared/log.ts';
 export interface ConnectionLimits {
   /** Open at once, on all ports together. */
   readonly all: number;
-  /** Of one address: a load balancer or a relay has all its clients' connections. */
+  /** Connections of one address: a load balancer or a relay has all its clients' connections. */
   readonly ofAddress: number;
 }
 
@@ -27,7 +27,7 @@ const reserved = { least: 128, most: 4_096 } as const;
 /** Fewer file descriptors than these are too few for a fleet of some hundred nodes. */
 const wantedDescriptors = 4_096;
 
-/** What follows from so many file descriptors. */
+/** Computes the limits that follow from so many file descriptors. */
 export function connectionLimits(descriptors = Infinity): ConnectionLimits {
   const reserve = Math.min(reserved.most, Math.max(reserved.least, descriptors / 4));
   const all = Math.max(16, Math.min(mostConnections, Math.floor(descriptors - reserve)));
@@ -55,7 +55,7 @@ const minuteMs = 60_000;
 interface Connection {
   readonly socket: Socket;
   readonly source: string;
-  /** Of its addresses, which a closed socket has forgotten. */
+  /** Key of its addresses, which a closed socket has forgotten. */
   readonly key: string;
   /** Requests under way, and an upgrade to a WebSocket. */
   busy: number;

@@ -13,7 +13,7 @@ import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 const airship = '/api/v1.0';
 const yaml = { 'Content-Type': 'application/x-yaml' };
 
-/** What nothing is known of: a warning. */
+/** A document of which nothing is known: a warning. */
 const other = 'schema: other/Thing/v1\nmetadata: {schema: metadata/Document/v1, name: o1}\ndata: {}\n';
 
 let api: TestApi;
@@ -76,7 +76,8 @@ describe('the calls of api_client/shipyard_api_client.py are understood', () => 
 const words = (text: string): string[] => text.split(' ');
 
 /**
- * What its printer reads (`cli/cli_format_common.py`; of notes and Status objects `cli/format_utils.py`). `format_notes`
+ * Keys that its printer reads (`cli/cli_format_common.py`; of notes and Status objects `cli/format_utils.py`).
+ * `format_notes`
  * prints "Unparseable Note" where one is missing, `gen_action_validations` breaks off, the rest prints "None".
  */
 const printed = {

@@ -14,7 +14,7 @@ const deploySteps = z.array(DeployStep);
 const noChildren = 'must be false or absent: steps on the children of a node are not supported';
 const OrderedStep = DeployStep.omit({ priority: true }).extend({
   args: DeployStep.shape.args.default({}),
-  /** Of a runbook's steps, which clients copy with it; the list has that order already. */
+  /** Order of a runbook's steps, which clients copy with it; the list has that order already. */
   order: place.nullish(),
   execute_on_child_nodes: z.literal(false, { error: noChildren }).nullish(),
   limit_child_node_execution: z.array(z.string(), { error: 'must be a list' }).max(0, noChildren).nullish(),
@@ -48,7 +48,7 @@ export const stepLists = {
 type StepLists = z.infer<z.ZodObject<typeof stepLists>>;
 
 /**
- * What the request or its runbook lists.
+ * Reads the steps that the request or its runbook lists.
  * @throws AppError `invalid_argument` for both at once, what `useRunbook` throws.
  */
 export async function requestedSteps(

@@ -14,7 +14,7 @@ const children = routesOf('not supported').get(
 interface Unbuilt {
   readonly path: string;
   readonly since: number;
-  /** What does the job here. */
+  /** The thing that does the job here. */
   readonly instead: string;
 }
 
@@ -37,7 +37,7 @@ const unbuilt: readonly Unbuilt[] = [
   },
 ];
 
-/** What Baton has not built: empty lists, and refusals that say so. Mounted last. */
+/** Answers for what Baton has not built: empty lists, and refusals that say so. Mounted last. */
 export function unbuiltRoutes(app: ApiApp, context: HttpContext): void {
   app.openapi(children, async (c) => {
     const { uuid } = await getNode(context.db, c.req.valid('param').node);

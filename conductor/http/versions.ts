@@ -35,7 +35,7 @@ export function negotiateVersion(asked: string | undefined): Negotiation {
   return { kind: 'unsupported', reason };
 }
 
-/** What the request asks for, in either header: `OpenStack-API-Version` may list several services. */
+/** Reads the version that the request asks for, in either header: `OpenStack-API-Version` may list several services. */
 export function askedVersion(header: (name: string) => string | undefined): string | undefined {
   const standard = (header('OpenStack-API-Version') ?? '')
     .split(',')

@@ -5,7 +5,7 @@ type NodeState = { provision_state: string; target_provision_state: string | nul
 
 /** `baton` with a conductor that has one node, `n1`; tests set what it answers. */
 export interface NodeTerminal {
-  /** What changes something, `[method, path, body]`; downloads and consoles. */
+  /** Calls that change something, `[method, path, body]`; downloads and consoles. */
   calls: unknown[][];
   output: string;
   flow: Record<string, unknown> | undefined;

@@ -7,7 +7,7 @@ type Answer = Json | undefined | Error;
 export interface RecordingTerminal {
   /** Runs a command and answers what it printed; throws what it throws. */
   run(...args: string[]): Promise<string>;
-  /** What it printed before it failed. */
+  /** Gives what it printed before it failed. */
   readonly printed: () => string;
   /** `METHOD path`, and the body where there is one. */
   readonly calls: (readonly [string] | readonly [string, unknown])[];
