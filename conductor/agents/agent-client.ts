@@ -18,7 +18,8 @@ const otherKeys: ReadonlySet<string> = new Set(['disk_erasure_concurrency', 'wip
 const accountName = /username|verify_ca/i;
 
 /**
- * What of `driver_info` in-band steps read: `agent_burnin_cpu_timeout`, `agent_erase_devices_iterations` and the like.
+ * Selects the fields of `driver_info` that in-band steps read: `agent_burnin_cpu_timeout`,
+ * `agent_erase_devices_iterations` and the like.
  * A BMC's address and password are none of the machine's business, and no secret leaves: not by its key's name at any
  * depth, not as a login in a URL.
  */
@@ -152,7 +153,10 @@ export function saysItLacks(error: unknown, name: string): boolean {
 /** An answer that says neither that the command runs nor that it was refused. */
 const unclear = { mayBeUnderWay: true };
 
-/** What is not a fault of an agent's is not repeated: a callback_url may lead to a server that is none. */
+/**
+ * Parses an agent's answer. One that is no fault of an agent's is not repeated: a callback_url may lead to a server
+ * that is none.
+ */
 function parseAnswer<T>(what: string, { status, body }: PeerAnswer, schema: z.ZodType<T>): T {
   if (status >= 400) {
     const reported = AgentFault.safeParse(body).data?.faultstring;

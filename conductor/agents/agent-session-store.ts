@@ -21,7 +21,7 @@ export async function insertAgentSession(db: Queryable, nodeUuid: string, token:
   return rows.length > 0;
 }
 
-/** Who loads a ramdisk over the network. */
+/** A machine that loads a ramdisk over the network. */
 export interface BootClient {
   readonly mac: string;
   /** `undefined` in process. */
@@ -29,7 +29,8 @@ export interface BootClient {
 }
 
 /**
- * As `insertAgentSession`, for a machine whose iPXE fetches its token. Anyone who was shown a token before it by a lookup
+ * Inserts a session as `insertAgentSession` does, for a machine whose iPXE fetches its token. Anyone who was shown a
+ * token before it by a lookup
  * can't have been the machine, and loses it: unless it has called in since.
  */
 export async function giveAgentSession(

@@ -38,7 +38,7 @@ export async function callAgent(
 }
 
 /**
- * What the agent's machine is made of now, whole as the agent reports it.
+ * Asks what the agent's machine is made of now, whole as the agent reports it.
  * @throws AppError `agent_error`, `unavailable`, `busy`
  */
 export async function askForInventory(agent: AgentClient): Promise<JsonObject> {
@@ -59,7 +59,7 @@ export async function askForDisks(agent: AgentClient): Promise<KnownDisk[]> {
   throw new AppError('agent_error', 'ask the agent for its disks: its inventory has no list of disks');
 }
 
-/** What switches have said so far to an agent, which listens from the first question on; Ironic's agent can't. */
+/** Asks what switches have said so far to an agent, which listens from the first question on; Ironic's agent can't. */
 export async function askForHeardLldp(agent: AgentClient): Promise<HeardLldp> {
   const name = 'poll.get_heard_lldp';
   const result = await agent.post({ name, params: {} }, { wait: true });
@@ -69,7 +69,7 @@ export async function askForHeardLldp(agent: AgentClient): Promise<HeardLldp> {
   throw new AppError('agent_error', `ask the agent what switches say (${name}): ${reason}`);
 }
 
-/** What the node's ramdisk offered when it was last asked; `undefined` when it never was. */
+/** Finds the steps that the node's ramdisk offered when it was last asked; `undefined` when it never was. */
 export async function findAgentSteps(
   db: Queryable,
   nodeUuid: string,

@@ -45,7 +45,7 @@ afterAll(async () => {
 
 interface Sitting {
   readonly said: string[];
-  /** What the machine's side was closed with. */
+  /** Reasons that the machine's side was closed with. */
   readonly closedBecause: string[];
   readonly served: Promise<void> | undefined;
   leave(): Promise<void>;
@@ -98,7 +98,7 @@ test('a machine has one serial console at a time, through whichever conductor', 
   await third.leave();
 });
 
-/** That hold the consoles' locks. */
+/** Reads the connections that hold the consoles' locks. */
 async function connections(): Promise<readonly { pid: number; locks: number }[]> {
   const found = await databases[0]?.db.execute(sql`select pid, count(*)::int as locks
     from pg_locks join pg_database on pg_database.oid = pg_locks.database

@@ -40,7 +40,7 @@ const permissionIntervalMs = 2_500;
 /** At a time, on one conductor. */
 const maxConsoles = 64;
 
-/** What is at the other end of an operator's console. */
+/** The other end of an operator's console. */
 export interface ConsoleSource {
   /** Why there is no more of it. */
   readonly ended: Promise<string>;
@@ -57,7 +57,7 @@ export interface ConsoleRequest {
   readonly onlyOne?: string;
   /** Why it has to end; `undefined` = it may stay. */
   readonly whyOver: () => Promise<string | undefined>;
-  /** Who wants it, as the history names them. */
+  /** Name of the operator who wants it, as the history has it. */
   readonly by: string;
   readonly user: string | undefined;
   readonly project: string | undefined;

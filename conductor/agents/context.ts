@@ -16,7 +16,7 @@ export interface AgentsConfig extends NodesConfig {
   readonly outbound: OutboundConfig;
 }
 
-/** What work with agents may use beyond what work on nodes may. */
+/** Means that work with agents may use beyond those of work on nodes. */
 export interface AgentsContext extends NodesContext {
   readonly config: AgentsConfig;
   readonly agents: AgentClients;

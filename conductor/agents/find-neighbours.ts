@@ -44,7 +44,7 @@ type Kept = GroupMember & { readonly until: number };
  */
 export function createNeighbourGroups(now: () => number): NeighbourGroups {
   const groups = new Map<string, readonly Kept[]>();
-  /** Of each node. */
+  /** The circle that each node has joined. */
   const joined = new Map<string, string>();
   const state = { forgottenAt: now() };
   const keep = (group: string, members: readonly Kept[]): void => {
@@ -84,14 +84,14 @@ function isBefore(a: GroupMember, b: GroupMember): boolean {
   return a.place < b.place || (a.place === b.place && a.id < b.id);
 }
 
-/** As many circles as are needed, all of about the same size. */
+/** Finds the circle around a place: as many circles as are needed, all of about the same size. */
 function circleAround<T>(members: readonly T[], place: number): readonly T[] {
   const size = members.length / Math.ceil(members.length / circleSize);
   const circle = Math.floor(place / size);
   return members.slice(Math.ceil(circle * size), Math.ceil((circle + 1) * size));
 }
 
-/** Of a ticket: a machine that goes on is known to its neighbours for as long at most. */
+/** Lifetime of a ticket: a machine that goes on is known to its neighbours for as long at most. */
 const ticketMs = 600_000;
 /** Between two calls of an agent, and more the more there are; at most half of a ticket's life. */
 const leastNextMs = 15_000;
@@ -153,7 +153,10 @@ export function nextCallMs(machines: number): number {
   return Math.min(mostNextMs, leastNextMs + nextMsEach * machines);
 }
 
-/** Of all conductors the same, and as long as their oldest key: an agent need not know which one has signed. */
+/**
+ * Derives the key of tickets: for all conductors the same, and as long as their oldest key, so that an agent need not
+ * know which one has signed.
+ */
 function ticketKey(seedHex: string) {
   const prefix = Buffer.from('302e020100300506032b657004220420', 'hex'); // PKCS #8 of an Ed25519 seed (RFC 8410)
   return createPrivateKey({ key: Buffer.concat([prefix, Buffer.from(seedHex, 'hex')]), format: 'der', type: 'pkcs8' });
@@ -171,7 +174,7 @@ interface Place {
   readonly stands: string;
 }
 
-/** Whose instance the machine gets, and where it stands; `undefined` when it is not being deployed. */
+/** Reads which instance the machine gets, and where it stands; `undefined` when it is not being deployed. */
 async function readPlace(
   { db, secrets }: Pick<Context, 'db' | 'secrets'>,
   nodeUuid: string,
@@ -207,7 +210,7 @@ function switchOf(port: PortRow | null): string | undefined {
   return typeof id === 'string' && id !== '' ? id.toLowerCase() : undefined;
 }
 
-/** As the agent reads it: the pair before `image_checksum`. */
+/** Gives the checksum as the agent reads it: the pair before `image_checksum`. */
 function namedChecksum(info: JsonObject): string | undefined {
   const named = [info['image_os_hash_value'], info['image_checksum']].find((value) => value !== '' && value != null);
   if (typeof named !== 'string') return undefined;

@@ -9,7 +9,7 @@ import { isAmong, rowsOf } from '#conductor/kernel/db/statement.ts';
 import { finderOf, isAnyNode } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** What an agent says of itself. */
+/** An agent's description of itself. */
 export interface AgentContact {
   readonly nodeUuid: string;
   /** The session's token as it is stored (sealed): of the boot that the agent's own was compared with. */
@@ -137,7 +137,9 @@ function keyOf({ nodeUuid, token, callbackUrl }: Pick<AgentContact, 'nodeUuid' |
   return JSON.stringify([nodeUuid, token, callbackUrl]);
 }
 
-/** Those among the nodes' flows that wait for a heartbeat. Flows are locked in one order, and nothing else is held. */
+/**
+ * Wakes those of the nodes' flows that wait for a heartbeat. Flows are locked in one order, and nothing else is held.
+ */
 async function wakeFlows(db: Queryable, nodeUuids: readonly string[]): Promise<string[]> {
   const answer = await db.execute(sql`
     WITH open AS (

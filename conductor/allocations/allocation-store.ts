@@ -62,7 +62,7 @@ export async function insertAllocations(db: Queryable, rows: readonly NewAllocat
   return inserted.sort((a, b) => a.id - b.id);
 }
 
-/** What `insertAllocations` would refuse now. @throws AppError `conflict` in its words. */
+/** Refuses what `insertAllocations` would refuse now. @throws AppError `conflict` in its words. */
 export async function requireNoDuplicates(
   db: Queryable,
   { uuid, names }: { readonly uuid: string | undefined; readonly names: readonly (string | null)[] },

@@ -123,7 +123,7 @@ export async function backfillAllocation(
   });
 }
 
-/** What stands against a node that is in use as it does against a free one. */
+/** Refusals that stand against a node that is in use as they do against a free one. */
 const lasting: ReadonlySet<Refusal['kind']> = new Set<Refusal['kind']>(['candidate', 'class', 'owner', 'traits']);
 
 async function requireFit(tx: Transaction, node: NodeRow, wanted: AllocationInsert): Promise<void> {

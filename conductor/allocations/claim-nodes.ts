@@ -62,7 +62,10 @@ export async function claimNodes(
   });
 }
 
-/** Those that are still to be served by this conductor; a take-over or a deletion has come first otherwise. */
+/**
+ * Locks the allocations that are still to be served by this conductor; a take-over or a deletion has come first
+ * otherwise.
+ */
 function lockAllocations(tx: Transaction, conductor: string, pairs: readonly Grant[]) {
   return tx
     .select({ uuid: allocations.uuid, token: allocations.token })

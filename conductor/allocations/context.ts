@@ -8,12 +8,12 @@ export interface AllocationsConfig extends NodesConfig {
   readonly takeoverIntervalMs: number;
 }
 
-/** What allocations may use beyond what work on nodes may. */
+/** Means that allocations may use beyond those of work on nodes. */
 export interface AllocationsContext extends NodesContext {
   readonly config: AllocationsConfig;
 }
 
-/** Of those who leave the choice of nodes to the allocator. */
+/** Means of those who leave the choice of nodes to the allocator. */
 export interface Allocating {
   readonly allocator: Pick<Allocator, 'kick'>;
 }

@@ -178,7 +178,9 @@ async function candidateUuids(db: Queryable, idents: readonly string[], { projec
   });
 }
 
-/** What `createAllocations` would refuse beyond `checkRequest`, without writing. @throws AppError `conflict`. */
+/**
+ * Refuses what `createAllocations` would refuse beyond `checkRequest`, without writing. @throws AppError `conflict`.
+ */
 async function requireFreeName(db: Queryable, request: AllocationRequest): Promise<void> {
   const uuid = request.uuid?.toLowerCase();
   await requireNoInstanceUuid(db, uuid);

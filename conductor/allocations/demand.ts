@@ -30,7 +30,7 @@ export function requirementsOf(
   };
 }
 
-/** What the unit asks for now. With `wait` all of it is waited for; at the deadline `min_count` will do. Pure. */
+/** Computes the unit's demand now. With `wait` all of it is waited for; at the deadline `min_count` will do. Pure. */
 export function demandOf(unit: Unit, options: { readonly triesLeft: number }): Demand {
   const { members } = unit;
   const [{ minCount, placement }] = members;

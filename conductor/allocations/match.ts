@@ -1,4 +1,4 @@
-/** What an allocation asks of a node. */
+/** Requirements that an allocation has of a node. */
 export interface Requirements {
   readonly resourceClass: string;
   /** The node must have all of them. */
@@ -9,7 +9,7 @@ export interface Requirements {
   readonly owner: string | null;
 }
 
-/** What the matching knows of a node. */
+/** Fields of a node that the matching knows. */
 export interface Candidate {
   readonly uuid: string;
   readonly name: string | null;
@@ -89,7 +89,8 @@ export type Verdict =
   | { readonly kind: 'fail' };
 
 /**
- * What to do about a demand, given the nodes that fit, in the order in which they are to be tried. All of `count` first;
+ * Decides what to do about a demand, given the nodes that fit, in the order in which they are to be tried. All of
+ * `count` first;
  * fewer, as long as they are `minCount`, only when neither a lock nor time may bring more. Pure.
  */
 export function decide(demand: Demand, fitting: readonly Candidate[]): Verdict {

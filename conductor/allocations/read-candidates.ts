@@ -118,7 +118,7 @@ async function readWhere(
 }
 
 /**
- * Those of these nodes that nobody changes, as they are now and locked until the transaction ends: a query, sent when it
+ * Locks those of these nodes that nobody changes, as they are now, until the transaction ends: a query, sent when it
  * is waited for; `byUuid` reads its rows.
  */
 export function lockCandidates(tx: Transaction, nodeUuids: readonly string[]) {

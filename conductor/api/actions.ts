@@ -157,7 +157,7 @@ export const Action = z
   .meta({ id: 'Action' });
 export type ActionAnswer = Answer<typeof Action>;
 
-/** What a dry run answers: groups in their order with the nodes that they would have, of a teardown each node's steps. */
+/** Answer of a dry run: groups in their order with the nodes that they would have, of a teardown each node's steps. */
 export const ActionDryRun = z
   .strictObject({
     dry_run: z.literal(true),

@@ -25,7 +25,7 @@ export const allocationFields = defineFields('allocation', 52, {
 export const Allocation = answerOf('Allocation', allocationFields.answered);
 export type AllocationAnswer = Answer<typeof Allocation>;
 
-/** What a PATCH may change. */
+/** Fields that a PATCH may change. */
 export const AllocationPatch = z.strictObject(allocationFields.written);
 
 const longestWait = 365 * 24 * 3600;

@@ -77,7 +77,7 @@ export const Flow = z
 export type FlowView = Answer<typeof Flow>;
 export type FlowStepView = FlowView['steps'][number];
 
-/** What a flow is doing, the worst first. */
+/** Statuses of a flow, the worst first. */
 export const flowStatuses = ['failed', 'retrying', 'slow', 'held', 'waiting', 'working'] as const;
 
 /** `GET /v1/flows`: of each node the flow that counts now, and why it waits. */

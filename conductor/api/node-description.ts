@@ -19,7 +19,7 @@ const interfaceFields = Object.fromEntries(interfaceKinds.map((kind) => [`${kind
   typeof line
 >;
 
-/** What an operator may write about a node (ironic-api.md §3.2, §3.3); every key may be absent. */
+/** Description of a node that an operator may write (ironic-api.md §3.2, §3.3); every key may be absent. */
 export const NodeDescription = z
   .strictObject({
     name: line,

@@ -33,7 +33,7 @@ export type NodeSwitchPort = z.infer<typeof NodeSwitchPort>;
 export const NodeNetwork = z.strictObject({ ports: z.array(NodeSwitchPort) }).meta({ id: 'NodeNetwork' });
 export type NodeNetworkAnswer = Answer<typeof NodeNetwork>;
 
-/** What is answered of a node's parts, of its drivers, templates and volumes. `fields` chooses: most may be absent. */
+/** Answers about a node's parts, its drivers, templates and volumes. `fields` chooses: most may be absent. */
 
 export const Validation = z
   .record(z.string(), z.strictObject({ result: z.boolean().nullable(), reason: z.string().optional() }))
@@ -150,7 +150,7 @@ export type HistoryEntryAnswer = Answer<typeof HistoryEntry>;
 export const ConsoleShell = z.strictObject({ console: z.literal('available'), during: line });
 const lines = z.array(z.string());
 
-/** As Redfish has it, and Ironic's clients read it. */
+/** A subscription as Redfish has it, and Ironic's clients read it. */
 export const EventSubscription = z
   .strictObject({ Id: line, Context: line, Protocol: line, Destination: line, EventTypes: z.array(line) })
   .meta({ id: 'EventSubscription' });
@@ -182,7 +182,7 @@ export const RulesPreview = z.strictObject({
 });
 export const Inventory = z.strictObject({ inventory: json, plugin_data: json.nullable() });
 
-/** What an agent is answered: the node that it runs on, and how it is to work. */
+/** Answer to an agent: the node that it runs on, and how it is to work. */
 export const AgentLookup = z.strictObject({ node: json, config: json }).meta({ id: 'AgentLookup' });
 
 export const Shards = z.strictObject({ shards: z.array(z.strictObject({ name: z.string(), count: whole })) });

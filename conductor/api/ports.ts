@@ -41,7 +41,7 @@ export const portFields = defineFields('port', 1, {
 
 export const Port = answerOf('Port', portFields.answered);
 
-/** What an operator may write about a port; every key may be absent. */
+/** Description of a port that an operator may write; every key may be absent. */
 export const PortDescription = z.strictObject(portFields.written).partial();
 export type PortDescription = z.infer<typeof PortDescription>;
 
@@ -82,5 +82,5 @@ export const portgroupFields = defineFields('port group', 23, {
 
 export const Portgroup = answerOf('Portgroup', { ...portgroupFields.answered, ports: links });
 
-/** What an operator may write about a port group; what is absent has its default. */
+/** Description of a port group that an operator may write; absent keys have their defaults. */
 export const PortgroupDescription = z.strictObject(portgroupFields.written);

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type Answer, json, line, links, time, uuid, whole } from '#conductor/api/values.ts';
 
-/** What is answered of Baton's own records: receipts, webhooks, tokens, conductors. */
+/** Answers about Baton's own records: receipts, webhooks, tokens, conductors. */
 
 export const Receipt = z
   .strictObject({
@@ -124,13 +124,13 @@ const recordedVlans = z.union([
   z.strictObject({ native: z.int().exactOptional(), tagged: z.string() }),
 ]);
 
-/** What a device has printed, as `test/recorded` has it. */
+/** Output of a device, as `test/recorded` has it. */
 export const Recording = z
   .strictObject({
     system: z.string(),
     /** By command, address or document. */
     outputs: z.record(z.string(), z.string()),
-    /** Of a switch; null = it can't be read, or is a machine. */
+    /** Reading of a switch; null = it can't be read, or is a machine. */
     reading: z
       .strictObject({
         ports: z.record(z.string(), recordedVlans),
@@ -140,7 +140,7 @@ export const Recording = z
         vlans: z.string().exactOptional(),
       })
       .nullable(),
-    /** What was refused, or can't be read. */
+    /** Questions that were refused, or whose answers can't be read. */
     faults: z.array(z.string()),
   })
   .meta({ id: 'Recording' });

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type Answer, json, line, links, RemarkAnswer, whole } from '#conductor/api/values.ts';
 
-/** What a conductor answers of itself. */
+/** Answers of a conductor about itself. */
 
 const version = z.strictObject({
   id: z.string(),

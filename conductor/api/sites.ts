@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type Answer, json, line, time, whole } from '#conductor/api/values.ts';
 
-/** What is answered of a site's documents, revisions, plugins, credentials, groups. */
+/** Answers about a site's documents, revisions, plugins, credentials, groups. */
 
 const task = {
   task: whole.meta({ description: 'Place in tasks.yaml, from 1.' }),

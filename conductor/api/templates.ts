@@ -4,7 +4,7 @@ import { TraitName } from '#conductor/model/trait-name.ts';
 import { stepInterfaces } from '#shared/wire/step.ts';
 
 const placeRule = 'must be an integer from 0 to 2147483647';
-/** Of a step among others. */
+/** Place of a step among others. */
 export const place = z.int32({ error: placeRule }).min(0, placeRule);
 
 /** A step as a template or a request for a deploy names it (agent-protocol.md §5.3). */
@@ -50,7 +50,7 @@ export const templateFields = defineFields('deploy template', 55, {
 export const DeployTemplate = answerOf('DeployTemplate', templateFields.answered);
 export type DeployTemplateAnswer = Answer<typeof DeployTemplate>;
 
-/** What an operator writes: a trait, and what a node whose instance has it gets beside the usual steps. */
+/** Description of a template: a trait, and what a node whose instance has it gets beside the usual steps. */
 export const TemplateDescription = z.strictObject(templateFields.written);
 
 const RunbookStep = DeployStep.omit({ priority: true }).extend({ order: DeployStep.shape.priority });
@@ -76,7 +76,7 @@ export const runbookFields = defineFields('runbook', 92, {
 
 export const Runbook = answerOf('Runbook', runbookFields.answered);
 
-/** What an operator writes: a trait, and what is done to nodes that have it when it is asked for. */
+/** Description of a runbook: a trait, and what is done to nodes that have it when it is asked for. */
 export const RunbookDescription = z.strictObject(runbookFields.written);
 
 const given = z.union([z.record(z.string(), z.unknown()), z.array(z.unknown())], {
@@ -120,5 +120,5 @@ export const ruleFields = defineFields('inspection rule', 96, {
 
 export const InspectionRule = answerOf('InspectionRule', ruleFields.answered);
 
-/** What an operator writes: when it holds, and what of the node is changed then. */
+/** Description of a rule: when it holds, and what of the node is changed then. */
 export const RuleDescription = z.strictObject(ruleFields.written);

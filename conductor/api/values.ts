@@ -3,9 +3,9 @@ import type { Remark } from '#conductor/model/remark.ts';
 
 /** One field of a resource: all that the API knows of it. */
 interface Field {
-  /** As it is answered. */
+  /** Schema of the value as it is answered. */
   readonly type: z.ZodType;
-  /** What an operator may write; absent = nobody writes it. */
+  /** Schema of the value that an operator may write; absent = nobody writes it. */
   readonly write?: z.ZodType;
   /** The microversion since which it is there; default: that of the resource. */
   readonly since?: number;
@@ -21,7 +21,7 @@ type Written<Fields> = {
     : never;
 };
 
-/** What routes and stores use of a resource's fields. */
+/** Fields of a resource as routes and stores use them. */
 export interface ResourceFields {
   /** `deploy template` */
   readonly what: string;
@@ -54,7 +54,7 @@ export function defineFields<Fields extends Record<string, Field>>(what: string,
   };
 }
 
-/** What the fields of answers are made of. */
+/** Schemas that the fields of answers are made of. */
 
 export const uuid = z.guid();
 export const time = z.string().meta({ description: '2026-11-21T07:35:42.609000+00:00' });
@@ -64,7 +64,7 @@ export const whole = z.number().int();
 const Link = z.object({ href: z.string(), rel: z.string() });
 export const links = z.array(Link);
 
-/** What a message says, as data: the words of a code may change, its arguments do not (`model/remark-words.ts`). */
+/** Data of a message: the words of a code may change, its arguments do not (`model/remark-words.ts`). */
 export const RemarkAnswer: z.ZodType<Remark> = z.strictObject({
   code: z.string(),
   subject: z.string().exactOptional(),

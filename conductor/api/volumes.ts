@@ -12,10 +12,10 @@ export const chassisFields = defineFields('chassis', 1, {
 
 export const Chassis = answerOf('Chassis', { ...chassisFields.answered, nodes: links });
 
-/** What an operator may write about a chassis; what is absent has its default. */
+/** Description of a chassis that an operator may write; absent keys have their defaults. */
 export const ChassisDescription = z.strictObject(chassisFields.written);
 
-/** What ironicclient offers; the last two name a port of the node whose address counts. */
+/** Types that ironicclient offers; the last two name a port of the node whose address counts. */
 const connectorTypes = ['iqn', 'ip', 'mac', 'wwnn', 'wwpn', 'port', 'portgroup'] as const;
 
 const since = 32;

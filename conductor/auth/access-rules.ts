@@ -41,7 +41,7 @@ const node = '/v1/nodes/{node}';
 const airship = '/api/v1.0';
 const revision = `${airship}/revisions/{revision}`;
 
-/** Who may do what: every operation has its row here, or nobody may (`access-rules.test.ts`). */
+/** Rules of access: every operation has its row here, or nobody may (`access-rules.test.ts`). */
 export const accessRules: readonly AccessRule[] = [
   ...scoped('handler', [
     ['GET', '/v1/nodes', 'baremetal:node:list', read],

@@ -10,7 +10,7 @@ import {
 } from '#test/support/api-with-callers.ts';
 import type { ApiAnswer, TestApi } from '#test/support/test-api.ts';
 
-/** Who may do what. */
+/** Callers may do what their role allows. */
 
 let api: TestApi;
 let as: ApiWithCallers['as'];

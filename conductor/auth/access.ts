@@ -13,7 +13,7 @@ export interface Access {
   readonly lessee?: Role;
 }
 
-/** What of the request says which node, and so which project, it is about. */
+/** The part of the request that says which node, and so which project, it is about. */
 type Scope =
   /** No node: owner's role is any project's. */
   | 'none'
@@ -23,7 +23,7 @@ type Scope =
 
 export interface AccessRule {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** As in the OpenAPI document. */
+  /** Path as in the OpenAPI document. */
   readonly path: string;
   /** Ironic's name for it, which refusals carry; ours begin with `baton:`. */
   readonly policy: string;

@@ -76,9 +76,9 @@ const maxRemembered = 10_000;
 const useEveryMs = 60_000;
 
 export interface ApiTokens {
-  /** Whose token it is, if it was looked up a moment ago; asks nobody. */
+  /** Recalls the owner of a token, if it was looked up a moment ago; asks nobody. */
   recall(token: string): Caller | undefined;
-  /** Whose token it is; `undefined` for none, or one that has expired. */
+  /** Finds the owner of a token; `undefined` for none, or one that has expired. */
   find(token: string): Promise<Caller | undefined>;
   /** The token itself is in this answer and nowhere else. @throws AppError `conflict` for a name that is taken. */
   create(description: TokenDescription): Promise<{ readonly row: ApiTokenRow; readonly token: string }>;

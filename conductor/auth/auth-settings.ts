@@ -227,7 +227,7 @@ export function isEveryAddress(host: string): boolean {
   return ['0.0.0.0', '::', '::0', '0:0:0:0:0:0:0:0'].includes(host);
 }
 
-/** What is legal and seldom meant; for the log, at the start. */
+/** Lists warnings of what is legal and seldom meant; for the log, at the start. */
 export function authWarnings({
   host,
   auth,

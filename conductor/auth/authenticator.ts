@@ -17,12 +17,12 @@ import type { Clock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
 
-/** Who callers are, by `BATON_AUTH`. */
+/** Identifies callers, by `BATON_AUTH`. */
 export interface Authenticator {
   readonly method: AuthConfig['method'];
-  /** Who needs to prove nothing: everybody, or nobody. */
+  /** The caller who needs to prove nothing: everybody, or nobody. */
   readonly unproven: Caller | undefined;
-  /** Whose credentials these are, if they were right a moment ago; asks nobody and counts as no attempt. */
+  /** Recalls whose credentials these are, if they were right a moment ago; asks nobody and counts as no attempt. */
   recall(credentials: Credentials): Caller | undefined;
   /**
    * `undefined` = wrong.
@@ -85,7 +85,8 @@ export async function openAuthenticator(
 }
 
 /**
- * What `Authorization: Basic` or `Bearer`, or `X-Auth-Token` as keystone's clients send it, carry; `undefined` = nothing.
+ * Reads what `Authorization: Basic` or `Bearer`, or `X-Auth-Token` as keystone's clients send it, carry; `undefined` =
+ * nothing.
  * @throws AppError `invalid_argument` for a header that can't be read, in Ironic's words.
  */
 export function readCredentials(header: (name: string) => string | undefined): Credentials | undefined {

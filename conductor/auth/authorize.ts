@@ -47,7 +47,8 @@ export function indexRules(rules: readonly AccessRule[]): ReadonlyMap<string, Ac
 }
 
 /**
- * Who may change which field of a node (`baremetal:node:update:…` of Ironic); what is not here nobody may. Whose a
+ * Rules for who may change which field of a node (`baremetal:node:update:…` of Ironic); fields that are not here nobody
+ * may. Whose a
  * node is, no project decides, nor may it be reached by another BMC than its administrators say.
  */
 export const patchRules: Readonly<Record<string, Access>> = {

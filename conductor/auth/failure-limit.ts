@@ -12,9 +12,12 @@ const maxKeys = 20_000;
 
 export function createFailureLimit(options: {
   readonly perSecond: number;
-  /** What a key may fail at once. */
+  /** Failures that a key may have at once. */
   readonly reserve: number;
-  /** What failures at the same time, all let in before the first was counted, may owe it besides; default nothing. */
+  /**
+   * Failures that it may owe besides, of attempts at the same time, all let in before the first was counted; default
+   * none.
+   */
   readonly debt?: number;
   /** Milliseconds. */
   readonly now: () => number;

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type ApiWithCallers, openApiWithCallers, type Who } from '#test/support/api-with-callers.ts';
 import type { TestApi } from '#test/support/test-api.ts';
 
-/** What projects see of each other's nodes, and lessees of those that they have leased. */
+/** Projects see nothing of each other's nodes, and lessees see those that they have leased. */
 
 let api: TestApi;
 let as: ApiWithCallers['as'];

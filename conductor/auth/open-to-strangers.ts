@@ -1,7 +1,7 @@
 import type { AccessRule } from '#conductor/auth/access.ts';
 
 /**
- * What has to do without: clients negotiate before they log in, firmware and ramdisks have nothing to log in with.
+ * Operations without a login: clients negotiate before they log in, firmware and ramdisks have nothing to log in with.
  * Heartbeats and reports carry the boot's own token instead.
  */
 export const openToStrangers: readonly AccessRule[] = [

@@ -17,7 +17,7 @@ export interface PasswordUser {
 
 export interface PasswordUsers {
   readonly byName: ReadonlyMap<string, PasswordUser>;
-  /** Of the dearest hash: to check a user who does not exist takes as long. */
+  /** Cost of the dearest hash: to check a user who does not exist takes as long. */
   readonly cost: number;
   /** Otherwise the duration of a refusal shows whether there is such a user. */
   readonly hasOneCost: boolean;
@@ -135,7 +135,7 @@ function isWhole(password: string): boolean {
   return Buffer.byteLength(password) <= 72 && !password.includes('\0');
 }
 
-/** Of the same cost as a real one, and of no password. */
+/** Makes a hash of the same cost as a real one, and of no password. */
 function hashOfNobody(cost: number): string {
   return `${genSaltSync(cost)}${'.'.repeat(31)}`;
 }

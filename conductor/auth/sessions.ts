@@ -5,7 +5,7 @@ import { sessions } from '#conductor/kernel/db/schema/access.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** What a request shows to prove who sends it. */
+/** Proof in a request of who sends it. */
 export type Credentials =
   | { readonly kind: 'password' /** `name:password` */; readonly text: string }
   | { readonly kind: 'token'; readonly text: string };
@@ -23,7 +23,7 @@ const place = 'session';
 export interface Sessions {
   /** @throws AppError `invalid_argument` for credentials that no cookie can carry. */
   begin(credentials: Credentials): Promise<{ readonly cookie: string; readonly endsAt: Date }>;
-  /** What the session was begun with; `undefined` = there is none, or it has ended. */
+  /** Finds the credentials that the session was begun with; `undefined` = there is none, or it has ended. */
   find(cookie: string): Promise<Credentials | undefined>;
   end(cookie: string): Promise<void>;
 }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { portVlans } from '#conductor/model/port-vlans.ts';
 import { type ApiAnswer, openTestApi, type TestApi } from '#test/support/test-api.ts';
 
-/** What a project's administrator may not do to the project's own nodes: reach others' machines, networks and BMCs. */
+/** A project's administrator may not reach others' machines, networks and BMCs through the project's own nodes. */
 
 let api: TestApi;
 let asProject: (method: string, path: string, body?: unknown) => Promise<ApiAnswer>;

@@ -17,7 +17,7 @@ interface Piece {
 /** Parameters of one boot's kernel. */
 export interface BootMediumParams {
   readonly parameters: string;
-  /** Those that only the agent reads: no command line has them. */
+  /** Parameters that only the agent reads: no command line has them. */
   readonly secrets: readonly string[];
 }
 

@@ -207,7 +207,7 @@ async function findMold(filled: Files, run: Run): Promise<Mold | undefined> {
   }
 }
 
-/** As long as the content, and found nowhere else. */
+/** Makes a blank as long as the content, and found nowhere else. */
 function blank(name: string, content: string): string {
   const length = Buffer.byteLength(content);
   const text = `baton's place for ${name}; `;

@@ -16,7 +16,7 @@ export interface BootVolume {
  * refused rather than escaped. Written for iPXE of 2019 too, which is in QEMU's network cards.
  */
 
-/** What a machine that asks over the network shall boot. */
+/** The system that a machine that asks over the network shall boot. */
 export type BootAnswer =
   | {
       readonly kind: 'ramdisk';
@@ -70,9 +70,9 @@ export function firstScript(publicUrl: string): string {
 }
 
 export interface RamdiskParams {
-  /** Of the files. */
+  /** Address of the files. */
   readonly publicUrl: string;
-  /** Of the API that the agent calls; default `publicUrl`. `isInsecure`: it is not to check the API's certificate. */
+  /** The API that the agent calls; default `publicUrl`. `isInsecure`: it is not to check the API's certificate. */
   readonly agentApi?: { readonly url: string; readonly isInsecure: boolean } | undefined;
   /** Parameters for every node, from the configuration. */
   readonly defaultKernelParams: string;

@@ -2,10 +2,10 @@ import { access, constants } from 'node:fs/promises';
 import { join } from 'node:path';
 import { bootSecretsFile } from '#shared/wire/agent-calls.ts';
 
-/** What a node's firmware fetches of the ramdisk, from `BATON_RAMDISK_DIR`. */
+/** Files of the ramdisk that a node's firmware fetches, from `BATON_RAMDISK_DIR`. */
 export const ramdiskFiles: readonly string[] = ['vmlinuz', 'initrd.img'];
 
-/** What to say at the start when no node could boot; `undefined` = the files are there. */
+/** Composes the warning at the start when no node could boot; `undefined` = the files are there. */
 export async function ramdiskWarning(directory: string): Promise<string | undefined> {
   const looks = await Promise.all(
     ramdiskFiles.map((name) =>

@@ -15,7 +15,8 @@ const ramdiskStates: ReadonlySet<ProvisionState> = new Set<ProvisionState>([
 ]);
 
 /**
- * What a machine that boots from the network is to boot. Once its instance has been powered on it is the instance's,
+ * Decides what a machine that boots from the network is to boot. Once its instance has been powered on it is the
+ * instance's,
  * even while the state is still `deploying`.
  */
 export function requiredBoot(facts: {

@@ -22,7 +22,7 @@ export interface Content {
 export interface SendFileOptions {
   /** Only files below it are sent; links that an operator put there are followed. */
   readonly directory: string;
-  /** As it stands in the URL, percent-encoded: `debian%2012.raw.zst`. */
+  /** Path as it stands in the URL, percent-encoded: `debian%2012.raw.zst`. */
   readonly urlPath: string;
   readonly log: Log;
   /** Called with how many bytes of the body were taken, when it has ended or was broken off; a HEAD has none. */

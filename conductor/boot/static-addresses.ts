@@ -6,7 +6,7 @@ import { parseMacAddress } from '#shared/mac-address.ts';
 const Service = z.looseObject({ type: z.string(), address: z.string() });
 const text = z.string().nullish();
 
-/** What is read of OpenStack's `network_data.json`. */
+/** Fields that are read of OpenStack's `network_data.json`. */
 const NetworkData = z.looseObject({
   links: z
     .array(

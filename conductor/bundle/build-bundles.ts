@@ -29,7 +29,9 @@ if (Number.parseInt(process.versions.node, 10) < 24) {
   process.exit(2);
 }`;
 
-/** Of a file's times: what changed in the same tick of the kernel's clock as the build began must count as newer. */
+/**
+ * Tick of a file's times: what changed in the same tick of the kernel's clock as the build began must count as newer.
+ */
 const clockTickMs = 20;
 
 /**

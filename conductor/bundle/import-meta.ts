@@ -2,10 +2,16 @@ import { readFile } from 'node:fs/promises';
 import { relative } from 'node:path';
 import type { Plugin } from 'esbuild';
 
-/** What a source starts or serves, `new URL('x.ts', import.meta.url)`, lies beside the bundle as a bundle of its own. */
+/**
+ * Pattern of what a source starts or serves: `new URL('x.ts', import.meta.url)` lies beside the bundle as a bundle of
+ * its own.
+ */
 const programUrl = /new URL\('(?:[a-z./-]+\/)?([a-z-]+)\.ts', import\.meta\.url\)/g;
 
-/** Of the bundle, before all else: `import.meta` of a source, whose files (migrations, manifests) stay where they are. */
+/**
+ * Beginning of the bundle, before all else: `import.meta` of a source, whose files (migrations, manifests) stay where
+ * they are.
+ */
 export const importMetaBanner = `
 const urlOf = (path) => require('node:url').pathToFileURL(path).href;
 const importMetaOf = (source) => {

@@ -24,10 +24,10 @@ import { remarkOf } from '#conductor/model/remark.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import { parseStepArgs } from '#shared/steps/define-step.ts';
 
-/** As long a cluster that was open before may let nobody in. */
+/** Time for which a cluster that was open before may let nobody in. */
 const patienceMs = 300_000;
 
-/** What all steps of the interface `cluster` are given. */
+/** Arguments of all steps of the interface `cluster`. */
 export const clusterArgs = z.object({
   node: z.string().describe('its name in the clusters, which is its host name'),
   timeout: z.number().int().positive().describe('seconds for all of it'),
@@ -40,7 +40,7 @@ export const clusterArgs = z.object({
 export interface ClusterLook<Args> {
   readonly context: StepContext;
   readonly args: Args;
-  /** What earlier looks of this step have done. */
+  /** Report of what earlier looks of this step have done. */
   readonly report: ClusterReport;
   readonly announce: Announce;
 }
@@ -158,9 +158,9 @@ interface KeptReport {
   readonly announce: Announce;
   /** After a look that has ended: what was announced is done. */
   readonly looked: (round: Round) => Promise<void>;
-  /** Of a look that has failed: what stood in its way. */
+  /** Records what stood in the way of a look that has failed. */
   readonly reported: (messages: readonly RoundMessage[]) => Promise<void>;
-  /** Of a look that was not let in. @returns whether to try again */
+  /** Records a look that was not let in. @returns whether to try again */
   readonly refused: (isFirst: boolean) => Promise<boolean>;
 }
 

@@ -59,7 +59,7 @@ function guarded(
   return guardChanges(cluster, guard, context.signal, announce);
 }
 
-/** What distinguishes the instance after the next deploy from this one. */
+/** Notes what distinguishes the instance after the next deploy from this one. */
 async function noteSeen(context: StepContext, { metadata: { uid }, status }: ClusterNode): Promise<void> {
   const seen = { uid, bootId: status?.nodeInfo?.bootID || undefined };
   const { uuid } = context.node;

@@ -23,7 +23,7 @@ import { run } from '#shared/process/run.ts';
 
 export const every = z.number().int().positive().describe('seconds between two looks');
 
-/** What the deployed node must not be. */
+/** Arguments that name what the deployed node must not be. */
 export const joinedArgs = z.object({
   uids: z.array(z.string()).describe("UIDs of the node's objects in Kubernetes before the deploy"),
   boot_ids: z.array(z.string()).describe('boots that its kubelet had reported before the deploy'),

@@ -4,7 +4,7 @@ import type { BootEventName } from '#conductor/model/power-and-boot.ts';
 import type { ProvisionState } from '#conductor/model/provision-states.ts';
 
 export interface AdviceFacts {
-  /** As the operator types it: name, else UUID. */
+  /** The node as the operator types it: name, else UUID. */
   readonly node: string;
   readonly provisionState: ProvisionState;
   readonly inMaintenance: boolean;
@@ -15,13 +15,13 @@ export interface AdviceFacts {
   readonly abortRequested: string | null;
   /** The main step that has failed, or is at work. */
   readonly step: AdviceStep | undefined;
-  /** What was seen last of the machine's boot since that step began. */
+  /** The last thing that was seen of the machine's boot since that step began. */
   readonly lastBoot?: { readonly event: BootEventName; readonly detail: string | null } | undefined;
   /** The agent's logs of this flow are kept. */
   readonly hasLogs: boolean;
-  /** What has the wipe done that the node owes; absent = it owes none. */
+  /** The action that has the wipe done which the node owes; absent = it owes none. */
   readonly owedWipe?: string | undefined;
-  /** What is left to be done by hand of what it has done to the node's clusters. */
+  /** Changes of the node's clusters that are left to be undone by hand. */
   readonly byHand?: readonly string[];
 }
 
@@ -41,7 +41,8 @@ export interface AdviceStep {
 export const patienceMs = 5 * 60_000;
 
 /**
- * What the operator should do next, in a few sentences; `null` while there is nothing to do. For flows that have failed
+ * Advises the operator what to do next, in a few sentences; `null` while there is nothing to do. For flows that have
+ * failed
  * or were aborted (as long as the node rests where that has left it), that rest, or that wait for too long.
  */
 export function adviceFor(facts: AdviceFacts): string | null {

@@ -17,7 +17,7 @@ beforeEach(async () => {
   uuid = (await api.call('POST', '/v1/nodes', { driver: 'fake-hardware', name: 'n1' })).uuid;
 });
 
-/** What the driver is told when a conductor goes to work on the request. */
+/** Finds the limit that the driver is given when a conductor goes to work on the request. */
 async function limitFor(request: object): Promise<number | undefined> {
   expect((await api.call('PUT', '/v1/nodes/n1/states/power', request)).status).toBe(202);
   let reported: CallOptions | undefined;

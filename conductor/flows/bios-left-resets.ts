@@ -29,7 +29,7 @@ export interface LeftStep {
   readonly note: Note;
 }
 
-/** What management steps set from the next boot on, or at once: they may stand between. */
+/** Steps that set something from the next boot on, or at once: they may stand between. */
 const quiet: ReadonlySet<string> = new Set([
   'boot_mode',
   'secure_boot',
@@ -130,7 +130,7 @@ export async function noteReset(context: StepContext): Promise<void> {
   }
 }
 
-/** What stands with a BIOS step beside what it notes of its settings. */
+/** Selects what stands with a BIOS step beside what it notes of its settings. */
 export function leftOf(output: unknown): object {
   const { data } = Note.safeParse(output);
   return data ?? {};

@@ -15,7 +15,10 @@ import { AppError } from '#shared/errors/app-error.ts';
  * its step: they destroy nothing.
  */
 
-/** What the BIOS steps right after this one want beyond `own`, up to the first of which that is not clear. */
+/**
+ * Finds the settings that the BIOS steps right after this one want beyond `own`, up to the first of which that is not
+ * clear.
+ */
 export async function settingsAhead(
   context: StepContext,
   known: readonly BiosSetting[],

@@ -145,7 +145,7 @@ export function rememberBiosSettings(
   return context.record((tx) => replaceBiosSettings(tx, context.node.uuid, settings, context.clock.now()));
 }
 
-/** What Baton's agent answers to its `bios` steps; another agent's answer says nothing. */
+/** Answer of Baton's agent to its `bios` steps; another agent's answer says nothing. */
 const InBandResult = z.looseObject({ settings: z.array(BiosSetting) });
 
 /** Where no BMC reports the settings, those that the agent saw are what the API shows. */

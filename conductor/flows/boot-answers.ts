@@ -21,7 +21,7 @@ import { ramdiskInstance, runsFromRamdisk } from '#conductor/nodes/ramdisk-insta
 import { bootVolume, findBootVolume, listNodeConnectors, openTarget } from '#conductor/nodes/resources/volume.ts';
 import { isSameSecret } from '#shared/is-same-secret.ts';
 
-/** Whose machine it is now: the conductor's, which boots the ramdisk, or the instance's. */
+/** Reads whose machine it is now: the conductor's, which boots the ramdisk, or the instance's. */
 export async function readRequiredBoot(
   db: Queryable,
   node: Pick<NodeRow, 'uuid' | 'provisionState'>,
@@ -35,7 +35,7 @@ export async function readRequiredBoot(
   });
 }
 
-/** What the machine with this MAC address (lower-case) is to boot now. */
+/** Answers what the machine with this MAC address (lower-case) is to boot now. */
 export async function answerBoot(
   context: Pick<EngineContext, 'db' | 'config' | 'secrets'>,
   mac: string,
@@ -83,7 +83,7 @@ function openImage(secrets: Secrets, node: NodeRow): NodeRow {
   return { ...node, instanceInfo: openNodeDocument(secrets, { ...node, instanceInfo }, 'instanceInfo') };
 }
 
-/** What the node's ramdisk gets on its command line. */
+/** Composes what the node's ramdisk gets on its command line. */
 function ramdiskOf(secrets: Secrets, node: NodeRow): { readonly inspects: boolean; readonly kernelParams?: string } {
   const inspects = node.provisionState === 'inspecting' || node.provisionState === 'inspect wait';
   // the one text of driver_info that a machine is sent
@@ -172,7 +172,7 @@ function bootMediumParamsOf(
   return { parameters, secrets: boot.secrets };
 }
 
-/** What firmware that boots by HTTP gets: this node's ramdisk as an ISO, nothing (its next boot device), or iPXE. */
+/** Answer to firmware that boots by HTTP: this node's ramdisk as an ISO, nothing (its next boot device), or iPXE. */
 export type HttpBootAnswer =
   | { readonly kind: 'ramdisk'; readonly params: BootMediumParams }
   | { readonly kind: 'local disk' }

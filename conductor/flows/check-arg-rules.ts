@@ -16,8 +16,9 @@ const typeWords: Readonly<Record<ArgRule['types'][number], string>> = {
 const patternMs = 20;
 
 /**
- * What is wrong with arguments by what the agent says of their values: `note must be a text, not a list`. What it says
- * nothing of is left to the step.
+ * Finds arguments that are wrong by what the agent says of their values: `note must be a text, not a list`. Arguments
+ * that it says
+ * nothing of are left to the step.
  */
 export function findWrongArgs(args: Readonly<Record<string, unknown>>, rules: ArgRules): string[] {
   const patience = { isOver: false };

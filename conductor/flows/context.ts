@@ -16,7 +16,7 @@ export interface FlowsConfig extends AgentsConfig, ClusterConfig {
   readonly runImagePrograms: boolean;
   /** Whether lookups are answered only to machines that their CD or iPXE has given the boot's token. */
   readonly requireBootToken: boolean;
-  /** What booting machines are sent. */
+  /** Settings of what booting machines are sent. */
   readonly boot: { readonly url: string; readonly insecureAgents: boolean };
   readonly kernelParams: string;
   /** Whether nodes may name a ramdisk that they boot in place of the conductor's. */
@@ -38,17 +38,17 @@ export interface FlowsConfig extends AgentsConfig, ClusterConfig {
   readonly maxActiveNodes: number;
 }
 
-/** What the engine may use: it works on nodes that others have asked it to, and asks for nothing itself. */
+/** Means that the engine may use: it works on nodes that others have asked it to, and asks for nothing itself. */
 export interface EngineContext extends AgentsContext, Nudging {
   readonly config: FlowsConfig;
-  /** What this release knows to run. */
+  /** Steps that this release knows to run. */
   readonly steps: StepTable;
   readonly pluginFiles: PluginFiles;
   /** Called where a crash must lose nothing; tests kill, fail or stop there. */
   readonly checkpoint: (name: Checkpoint) => void;
 }
 
-/** What requests to the engine may use. */
+/** Means that requests to the engine may use. */
 export interface FlowsContext extends EngineContext {
   /** Starts processes on this host. */
   readonly run: Run;

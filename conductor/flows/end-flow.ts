@@ -83,7 +83,7 @@ export async function restartFlow(context: EngineContext, record: StepRecord, er
   context.log.warn({ node: node.uuid, flow: flow.uuid, err: error }, 'cleaning restarts');
 }
 
-/** What a flow has promised to be followed by, for whom it was asked. */
+/** Starts what a flow has promised to be followed by, for the user who asked for it. */
 export async function followWith(
   tx: Transaction,
   { node, flow, kind }: { readonly node: NodeRow; readonly flow: FlowRow; readonly kind: 'clean' | 'wipe' },

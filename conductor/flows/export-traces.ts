@@ -13,7 +13,7 @@ type TraceContext = Pick<KernelContext, 'db' | 'log'> & { readonly config: { rea
 const atOnce = 50;
 /** Older ones were over before somebody wished for traces. */
 const keptHours = 24;
-/** What its own conductor has not sent by then, another one does. */
+/** Time for a flow's own conductor to send it; by then another one does. */
 const ownSeconds = 60;
 
 /**
@@ -36,7 +36,7 @@ export async function exportTraces(context: TraceContext, config: TraceConfig, s
   }
 }
 
-/** Those that this conductor has ended, and those that nobody else has sent. */
+/** Reads the flows that this conductor has ended, and those that nobody else has sent. */
 async function readEnded({ db, config }: TraceContext): Promise<EndedFlow[]> {
   const since = (length: SQL): SQL => sql`now() - make_interval(${length})`;
   const isOwn = sql`(
@@ -66,7 +66,7 @@ async function readEnded({ db, config }: TraceContext): Promise<EndedFlow[]> {
 }
 
 interface EndedFlow {
-  /** Of a node, or of the site. */
+  /** Flow of a node, or of the site. */
   readonly flow: Omit<FlowRow, 'nodeUuid' | 'kind'> & { readonly nodeUuid: string | null; readonly kind: string };
   readonly nodeName: string | null;
   readonly steps: readonly FlowStepRow[];

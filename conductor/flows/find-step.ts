@@ -8,7 +8,10 @@ type NamedStep = Pick<FlowStepRow, 'interface' | 'step' | 'inBand' | 'origin'>;
 type StepRunner = Pick<ConductorStep, 'run' | 'resume' | 'mustNotLosePower'>;
 
 export interface StepTable {
-  /** What runs a flow's step: a step of the conductor's, or the agent; `undefined` = this release knows nothing that does. */
+  /**
+   * Finds what runs a flow's step: a step of the conductor's, or the agent; `undefined` = this release knows nothing
+   * that does.
+   */
   find(step: NamedStep, kind: FlowKind): StepRunner | undefined;
 }
 

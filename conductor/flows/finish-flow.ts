@@ -217,7 +217,7 @@ async function noteWipe(
   });
 }
 
-/** What follows from an instance that runs. */
+/** Gives the changes that follow from an instance that runs. */
 function changeBy({ kind }: FlowRow): NodeChange {
   if (kind === 'deploy') return { instanceCameUp: true };
   // what is adopted was not deployed by us: the disk of an instance before it may hold its data

@@ -4,7 +4,7 @@ import { type StepContext, tryToRead } from '#conductor/flows/step-context.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { type KnownFirmware, nodeFirmware } from '#conductor/kernel/db/schema/node-parts.ts';
 
-/** As last read, in the BMC's order; empty where it was never read. */
+/** Lists firmware as last read, in the BMC's order; empty where it was never read. */
 export async function listFirmware(db: Queryable, nodeUuid: string): Promise<readonly KnownFirmware[]> {
   const [row] = await db.select().from(nodeFirmware).where(eq(nodeFirmware.nodeUuid, nodeUuid));
   return row?.components ?? [];

@@ -99,7 +99,7 @@ export async function insertFlow(
     readonly requestedBy?: string | undefined;
     readonly actionId?: string | undefined;
     readonly requestedSteps?: RequestedStep[];
-    /** Of a plan that was complete when it was read. */
+    /** Hash of a plan that was complete when it was read. */
     readonly planHash?: string | undefined;
     readonly wipe?: WipeRequest | undefined;
     readonly steps: readonly PlannedStep[];
@@ -160,7 +160,7 @@ export async function replacePendingSteps(
   await insertSteps(tx, { flowUuid, phase: 'main', from: (last?.position ?? 0) + 1, steps });
 }
 
-/** What a step has come to so far, reported before it has ended; its end may report it again. */
+/** Notes what a step has come to so far, reported before it has ended; its end may report it again. */
 export async function noteOutput(tx: Transaction, stepUuid: string, output: unknown): Promise<void> {
   await stepWriter.update(tx, stepUuid, { output: storableJson(output) });
 }

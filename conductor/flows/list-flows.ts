@@ -135,7 +135,7 @@ const list = (texts: readonly string[]): SQL =>
   )}]::text[]`;
 
 const patience = sql`make_interval(secs => ${patienceMs / 1000})`;
-/** As advice is given (`advice.ts`). */
+/** Status by which advice is given (`advice.ts`). */
 const status = sql`case
   when ended_at is not null then 'failed'
   when held is not null or on_hold is not null or conductor is null then 'held'

@@ -29,7 +29,7 @@ export interface LookupRequest {
   /** Lower-case MAC addresses. */
   readonly addresses: readonly string[];
   readonly nodeUuid?: string | undefined;
-  /** What this boot's iPXE or CD has given the agent. */
+  /** Token that this boot's iPXE or CD has given the agent. */
   readonly bootToken?: string | undefined;
   /** Minor of the microversion in use. */
   readonly version: number;
@@ -100,7 +100,7 @@ function hasToken(
   return isSameCard && isSameSecret(bootToken, openAgentToken(secrets, session));
 }
 
-/** What a ramdisk gets to know of the node that it runs on, with the boot's token the first time. */
+/** Answers a ramdisk what it gets to know of the node that it runs on, with the boot's token the first time. */
 export async function answerAgent(
   context: Pick<EngineContext, 'db' | 'config' | 'clock' | 'secrets'>,
   node: NodeRow,

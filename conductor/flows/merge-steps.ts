@@ -14,7 +14,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 import { parseStepArgs } from '#shared/steps/define-step.ts';
 import { pluginTaskStep } from '#shared/wire/step.ts';
 
-/** Who asks for a step: `template CUSTOM_RAID1` or `the request`. */
+/** The asker for a step: `template CUSTOM_RAID1` or `the request`. */
 interface Asker {
   readonly origin: 'template' | 'request';
   readonly name: string;

@@ -16,7 +16,10 @@ export function isAtNeutron({ networkInterface }: Pick<NodeRow, 'networkInterfac
   return parseNetworkInterface(networkInterface) === 'neutron';
 }
 
-/** What puts a node's ports at Neutron back where Baton has put them last. @throws AppError `invalid_argument` */
+/**
+ * Composes the request that puts a node's ports at Neutron back where Baton has put them last. @throws AppError
+ * `invalid_argument`
+ */
 export async function requestAsSet(
   { db, networks }: NeutronContext,
   nodeUuid: string,
@@ -37,7 +40,7 @@ export async function requestAsSet(
   };
 }
 
-/** As `readNodeNetwork`, of a node whose switches Neutron has: VLANs are its own matter. */
+/** Reads, as `readNodeNetwork` does, the ports of a node whose switches Neutron has: VLANs are its own matter. */
 export async function readNeutronPorts(
   context: NeutronContext,
   node: Pick<NodeRow, 'uuid'>,
@@ -75,7 +78,7 @@ export async function readNeutronPorts(
 /** Neutron is waited for so long. Milliseconds. */
 const lookMs = 30_000;
 
-/** What of the node is otherwise at Neutron than Baton has set it last. */
+/** Looks at what of the node is otherwise at Neutron than Baton has set it last. */
 export async function lookAtNeutron(
   context: NeutronContext,
   nodeUuid: string,

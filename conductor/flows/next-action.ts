@@ -1,7 +1,7 @@
 import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import { isCleaningUp, isEnded } from '#conductor/model/flow-states.ts';
 
-/** What a conductor has to do next for a flow, decided only from its rows. */
+/** The next thing that a conductor has to do for a flow, decided only from its rows. */
 export type NextAction =
   | { readonly kind: 'run'; readonly step: FlowStepRow }
   | { readonly kind: 'resume'; readonly step: FlowStepRow }

@@ -112,7 +112,9 @@ async function tenantRequest({ db, networks }: Pick<EngineContext, 'db' | 'netwo
   return { nodeUuid: node.uuid, ports, groups, destination: { purpose: 'tenant', vifs } } as const;
 }
 
-/** What an instance learns of its links, by the networks that its ports will be on; the node's own `network_data` wins. */
+/**
+ * Describes an instance's links for it, by the networks that its ports will be on; the node's own `network_data` wins.
+ */
 export async function instanceNetworkData(
   context: Pick<EngineContext, 'db' | 'networks'>,
   node: NodeRow,

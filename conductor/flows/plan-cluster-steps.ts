@@ -5,7 +5,7 @@ import type { InstanceAnswer } from '#conductor/model/flow-states.ts';
 import { type PlannedStep, stepKey } from '#conductor/model/planned-step.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** What a node is to be taken out of. */
+/** Clusters that a node is to be taken out of. */
 interface ClustersOfNode {
   /** Its name in the clusters. */
   readonly node: string;
@@ -17,7 +17,7 @@ interface ClustersOfNode {
 }
 
 export interface DecommissionPlan {
-  /** Of the site's documents. */
+  /** Revision of the site's documents. */
   readonly revisionId: number;
   readonly timeouts: DecommissionTimeouts;
   /** Though it is the last Ready node of its cluster, or of a role. */
@@ -68,7 +68,7 @@ function withArgs(
   return steps.map((step) => ({ ...step, args: { node, ...args[stepKey(step)], not_in_cluster_ok: notInClusterOk } }));
 }
 
-/** What a node that was deployed is waited for with. */
+/** Conditions that a node which was deployed is waited for with. */
 interface ServicePlan {
   /** Its name in the clusters. */
   readonly node: string;
@@ -94,7 +94,7 @@ interface ServicePlan {
   };
 }
 
-/** Of the time to join, for what comes up by kexec: the rest of a start is no firmware's. */
+/** Share of the time to join, for what comes up by kexec: the rest of a start is no firmware's. */
 const kexecShare = 0.5;
 
 /** The steps that wait until a node is in service; those that nobody asks for are left out, but the last. Pure. */

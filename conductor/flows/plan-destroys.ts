@@ -33,13 +33,13 @@ export interface DestroyedDisk {
 
 export interface PlanDestroys {
   readonly disks: readonly DestroyedDisk[];
-  /** What each entry of the skip list protects; none where nothing is destroyed or the disks are not known. */
+  /** Devices that each entry of the skip list protects; none where nothing is destroyed or the disks are not known. */
   readonly protection: readonly ProtectedBy[];
-  /** What can't be known, and why. */
+  /** Things that can't be known, and why. */
   readonly warnings: readonly string[];
 }
 
-/** What the agent goes by when it chooses disks. */
+/** Fields that the agent goes by when it chooses disks. */
 interface NodeFields {
   readonly properties: JsonObject;
   readonly instanceInfo: JsonObject;
@@ -51,7 +51,7 @@ interface NodeFields {
 /** The machine at one point of the plan. */
 interface Situation {
   readonly disks: readonly KnownDisk[];
-  /** What an earlier step makes, and the image goes to: `the RAID volume "root" that …`. */
+  /** The volume that an earlier step makes, and the image goes to: `the RAID volume "root" that …`. */
   readonly rootVolume?: string;
 }
 

@@ -52,7 +52,7 @@ function withKexec(plan: readonly PlannedStep[], { kexec }: PlanFacts): PlannedS
   });
 }
 
-/** What is wiped is a step's business, which operators should see in it. */
+/** Adds the wipe's arguments to the step whose business they are, so that operators see them in it. */
 function withWipeArgs(step: PlannedStep, { wipe }: PlanFacts): PlannedStep {
   if (wipe === undefined || stepKey(step) !== 'deploy.wipe_disks') return step;
   return { ...step, args: { preserve_local_storage: wipe.preserveLocalStorage } };

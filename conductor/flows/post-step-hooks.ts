@@ -15,7 +15,7 @@ interface EndedStep {
   readonly node: NodeRow;
   readonly flow: FlowRow;
   readonly step: FlowStepRow;
-  /** What the step answered. */
+  /** Answer of the step. */
   readonly output: unknown;
   readonly now: Date;
 }
@@ -30,7 +30,7 @@ const LogicalDisk = z.looseObject({
 });
 const RaidResult = z.looseObject({ logical_disks: z.array(LogicalDisk).min(1) });
 
-/** What has been built becomes `raid_config`, its root volume the root device (agent-protocol.md §5.4). */
+/** Remembers what has been built as `raid_config`, its root volume as the root device (agent-protocol.md §5.4). */
 const rememberRaid: Hook = (node, { step, output, now }) => {
   const parsed = RaidResult.safeParse(output);
   if (!parsed.success) {
@@ -92,7 +92,7 @@ export function changesNode(ended: Pick<EndedStep, 'flow' | 'step'>): boolean {
 }
 
 /**
- * What a step's end means for the node, recorded with the end itself.
+ * Applies what a step's end means for the node, recorded with the end itself.
  * @throws AppError `agent_error`: the step has not answered what its hook needs, and has failed.
  */
 export async function applyPostStepHook(tx: Transaction, ended: EndedStep): Promise<void> {

@@ -16,7 +16,7 @@ import { changeUnlocked } from '#conductor/nodes/node-lock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /**
- * What the flow waits for is looked at, or tried again, at once. Its limits stay.
+ * Has what the flow waits for looked at, or tried again, at once. Its limits stay.
  * @throws AppError `conflict` when no step waits, or the flow rests until something else happens, `node_locked`
  */
 export async function retryNow(context: FlowsContext, node: NodeRow, caller: Caller): Promise<void> {

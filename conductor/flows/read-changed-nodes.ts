@@ -5,7 +5,7 @@ import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { nodeTraits } from '#conductor/kernel/db/schema/node-parts.ts';
 import { rowsOf } from '#conductor/kernel/db/statement.ts';
 
-/** What the stream of events is about, as it is now; applying it twice does no harm. */
+/** Subject of an event in the stream, as it is now; applying it twice does no harm. */
 export interface Subject {
   readonly kind: 'node' | 'flow' | 'action';
   readonly uuid: string;
@@ -48,7 +48,7 @@ const Row = z.object({
   node: NodeState.nullable(),
 });
 
-/** As `rackOf` has it. */
+/** The rack as `rackOf` has it. */
 const rackColumn = sql.join(
   [nodes.properties, nodes.extra].map(
     (column) =>

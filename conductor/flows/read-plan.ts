@@ -147,7 +147,8 @@ export interface Plan {
   /** Their secrets sealed. */
   readonly steps: readonly PlannedStep[];
   /**
-   * Of the steps, of what they are about and of the disks that they cost: another image or disk is another plan. Reads
+   * Computes the hash of the steps, of what they are about and of the disks that they cost: another image or disk is
+   * another plan. Reads
    * what few ask for. @param withoutDisks what it is as long as the disks are not known
    */
   readonly hash: (withoutDisks?: 'without disks') => Promise<string>;

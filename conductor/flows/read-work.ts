@@ -8,7 +8,7 @@ import { statement } from '#conductor/kernel/db/statement.ts';
 import { tableReader } from '#conductor/kernel/db/table-reader.ts';
 import { nodeReader } from '#conductor/nodes/node-store.ts';
 
-/** What a conductor looks at before it does anything for a node: one question, for it is asked for every step. */
+/** Facts that a conductor looks at before it does anything for a node: one question, for it is asked for every step. */
 export interface NodeWork {
   readonly node: NodeRow;
   /** The one that has not ended. */
@@ -38,7 +38,7 @@ const selectWork = statement<{ nodeUuid: string }, NodeWork>(
   }),
 );
 
-/** What a flow begins to be worked on with. */
+/** Facts that a flow begins to be worked on with. */
 export interface FirstWork {
   readonly work: NodeWork | undefined;
   readonly steps: readonly FlowStepRow[];

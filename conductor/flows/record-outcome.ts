@@ -28,7 +28,7 @@ export interface StepRecord {
 /** Nobody needs to look at a flow on hold before its operator has spoken. */
 const farFutureMs = 365 * 86_400_000;
 
-/** What is recorded together with a step's success. */
+/** Facts that are recorded together with a step's success. */
 export type AlongSuccess =
   /** The start of the step after it: each commit waits for the disk. */
   | { readonly start: FlowStepRow }

@@ -18,12 +18,12 @@ import { type Recording, readRecordings } from '#test/recorded/read-recordings.t
 import { readRecordedAnswer } from '#test/support/recorded-answer.ts';
 import { testSecrets } from '#test/support/test-secrets.ts';
 
-/** What releases of ironic-python-agent put on the wire, over HTTP, and what the conductor makes of it. */
+/** Answers of releases of ironic-python-agent over HTTP, and what the conductor makes of them. */
 
 const Reading = z.strictObject({
   asked: z.string(),
   answer: z.string(),
-  /** What the agent says that it does not have. */
+  /** The thing that the agent says it does not have. */
   lacks: z.string().optional(),
 });
 type Reading = z.infer<typeof Reading>;

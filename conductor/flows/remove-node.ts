@@ -52,7 +52,7 @@ export async function removeNode(
   context.log.info({ node: nodeUuid, name, user, project }, 'node deleted');
 }
 
-/** What a flow that failed has left there; nobody else would ever look for it. */
+/** Removes what a flow that failed has left there; nobody else would ever look for it. */
 async function removeFromNeutron(
   { networks, log }: Pick<EngineContext, 'networks' | 'log'>,
   node: NodeRow,

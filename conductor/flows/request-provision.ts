@@ -39,7 +39,7 @@ export interface ProvisionRequest {
   readonly verb: ProvisionVerb;
   /** base64(gzip(iso)), a URL, or Ironic's dict `{meta_data, network_data, user_data, vendor_data}`. */
   readonly configDrive?: string | Record<string, unknown> | undefined;
-  /** Of a deploy by priority; of manual cleaning and service the whole list, in order. */
+  /** Steps that are asked for; of a deploy by priority; of manual cleaning and service the whole list, in order. */
   readonly steps?: readonly RequestedStep[] | undefined;
   readonly disableRamdisk?: boolean | undefined;
   /** The plan that the operator has read. */
@@ -53,11 +53,14 @@ export interface ProvisionRequest {
   readonly isUnowned?: boolean;
   /** The site action that wants it; its flows leave the ramdisk running for each other. */
   readonly actionId?: string | undefined;
-  /** Of the lease that the action is run under: nothing is begun once that is another one's, or the action has ended. */
+  /**
+   * Token of the lease that the action is run under: nothing is begun once that is another one's, or the action has
+   * ended.
+   */
   readonly actionToken?: number | undefined;
   /** An act of a teardown: it is not begun once a pause or a stop of the action was accepted. Whatever wipes is one. */
   readonly isTeardown?: boolean;
-  /** What it was decided from: nothing is begun on a node that has moved on since. */
+  /** State that the request was decided from: nothing is begun on a node that has moved on since. */
   readonly seen?: SeenNode | undefined;
 }
 
@@ -121,7 +124,7 @@ export async function requestProvision(
   if (toDo === 'to do') context.nudge(node.uuid);
 }
 
-/** What the request puts into the node's instance, or takes from it; `undefined` = nothing. */
+/** Finds what the request puts into the node's instance, or takes from it; `undefined` = nothing. */
 function changedInstanceInfo(
   node: NodeRow,
   request: Pick<ProvisionRequest, 'verb' | 'configDrive'>,

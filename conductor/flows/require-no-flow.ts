@@ -8,7 +8,8 @@ import { findNode } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /**
- * What begins beside an open flow would take its ground away: it has to end first, or to be aborted.
+ * Refuses work beside an open flow, because it would take the flow's ground away: the flow has to end first, or to be
+ * aborted.
  * @param asked the verb or kind of flow that is wanted
  * @throws AppError `conflict` naming the flow that is under way
  */
@@ -26,7 +27,7 @@ export function requireNoFlow(
 }
 
 /**
- * What people do to a cluster's node by hand must not meet a flow that does the same, or a site action's.
+ * Refuses work by hand on a cluster's node where a flow does the same, or a site action's.
  * @param name of the node in its cluster; one that Baton does not know is nobody else's
  * @throws AppError `conflict` naming flow and action
  */

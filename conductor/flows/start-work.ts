@@ -20,10 +20,12 @@ import { type NodeChange, updateNode } from '#conductor/nodes/node-store.ts';
 import { wipeOf } from '#conductor/nodes/requested-wipe.ts';
 
 /**
- * What a verb does, in the transaction in which it was found possible: the flow before is ended, the node moved, and the
+ * Does what a verb does, in the transaction in which it was found possible: the flow before is ended, the node moved,
+ * and the
  * new flow, if there is one, inserted with its steps.
  * @returns whether a conductor has something to do for the node now
- * @throws AppError `conflict` for a node that leaves its clusters, `lease_lost` and `conflict` as `requireAction`, and what planning throws
+ * @throws AppError `conflict` for a node that leaves its clusters, `lease_lost` and `conflict` as `requireAction`, and
+ * what planning throws
  */
 export async function startWork(
   context: EngineContext,
@@ -88,12 +90,12 @@ export async function startWork(
   return 'to do';
 }
 
-/** As after an adoption by a flow: which disk holds the system nobody has seen. */
+/** Gives the changes as after an adoption by a flow: which disk holds the system nobody has seen. */
 function changeByWord(event: VerbEvent): NodeChange {
   return event === 'adopt' ? { instanceCameUp: true, osDisk: null } : {};
 }
 
-/** What the request would have done, as the node now is. */
+/** Plans what the request would have done, as the node now is. */
 export function planRequested(
   context: EngineContext,
   node: NodeRow,

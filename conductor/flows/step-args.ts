@@ -74,7 +74,7 @@ interface StepSettings {
 
 const eraseOptions = (node: StepSettings) => readEraseOptions({ ...node, driver_internal_info: {} });
 
-/** What steps read of the node. */
+/** Settings that steps read of the node. */
 const settingsOf: Readonly<Record<string, (node: StepSettings) => unknown>> = {
   'deploy.burnin_cpu': readCpuSettings,
   'deploy.burnin_disk': readDiskSettings,

@@ -19,7 +19,7 @@ import type { Log } from '#shared/log.ts';
 import type { StepDefinition, StepOutcome } from '#shared/steps/define-step.ts';
 import type { HardwareManagerVersion, StepInterface } from '#shared/wire/step.ts';
 
-/** What a conductor's step may use; facts are as of the moment at which the step is run or resumed. */
+/** Means that a conductor's step may use; facts are as of the moment at which the step is run or resumed. */
 export interface StepContext
   extends Pick<
     EngineContext,
@@ -47,9 +47,9 @@ export interface StepContext
   readonly bmc: () => Bmc;
   /** Reads facts. @throws AppError `database_error` */
   readonly ask: <T>(answer: Promise<T>) => Promise<T>;
-  /** Of a step that must not lose power: records it, before something begins that is not asked of the BMC. */
+  /** For a step that must not lose power: records it, before something begins that is not asked of the BMC. */
   readonly keepPower: () => Promise<void>;
-  /** Of the same: records that the machine is off for the step's reset, before it is switched on again. */
+  /** For the same: records that the machine is off for the step's reset, before it is switched on again. */
   readonly noteOff: () => Promise<void>;
   readonly session: AgentSessionRow | undefined;
   /** @throws AppError `agent_error` when no agent has called in. */
@@ -71,7 +71,7 @@ export type WriteFacts = (tx: Transaction) => Promise<NodeChange>;
 /** Beyond what agents' steps answer. */
 export type ConductorStepOutcome =
   | StepOutcome
-  /** What has come of it is written together with its success. */
+  /** Success, with facts that are written together with it. */
   | { readonly kind: 'done'; readonly output?: unknown; readonly record: WriteFacts }
   | {
       readonly kind: 'done';
@@ -104,7 +104,10 @@ export function stepArgs({ secrets, node, step }: Pick<StepContext, 'secrets' | 
   return openStepArgs(secrets, node.uuid, step.args);
 }
 
-/** What a BMC answers; `undefined` where it can't, which the log has: as a warning, unless it doesn't support it at all. */
+/**
+ * Reads what a BMC answers; `undefined` where it can't, which the log has: as a warning, unless it doesn't support it
+ * at all.
+ */
 export async function tryToRead<Read>(
   { signal, log }: Pick<StepContext, 'signal' | 'log'>,
   what: string,
@@ -120,14 +123,14 @@ export async function tryToRead<Read>(
   }
 }
 
-/** What a step is run for. */
+/** The flow and the step that something is run for. */
 export interface Work {
   readonly context: EngineContext;
   readonly lease: Lease;
   readonly node: NodeRow;
   readonly flow: FlowRow;
   readonly session: AgentSessionRow | null;
-  /** Of what was read: `NodeWork.version`. */
+  /** Version of what was read: `NodeWork.version`. */
   readonly version: string;
   readonly ports: () => Promise<readonly PortRow[]>;
   readonly signal: AbortSignal;
@@ -176,7 +179,9 @@ export async function loadStepContext(
   };
 }
 
-/** Who had its power switched, or has found it switched, amid the flow: the agent that was there ended with it. */
+/**
+ * Finds who had its power switched, or has found it switched, amid the flow: the agent that was there ended with it.
+ */
 async function findPowerSince(db: Queryable, { nodeUuid, startedAt }: FlowRow): Promise<string | undefined> {
   if (nodeUuid === null) return undefined;
   const last = await findHistoryEntry(db, nodeUuid, { eventType: 'power', since: startedAt });

@@ -9,7 +9,7 @@ const lastRuns = 50;
 
 const Medians = z.array(z.object({ title: z.string(), median: z.number() }));
 
-/** What is timed together: runs of a step; of a plugin's task, those of that task. */
+/** The key of runs that are timed together: runs of a step; of a plugin's task, those of that task. */
 type TimedStep = Parameters<typeof stepTitle>[0];
 
 /**
@@ -42,7 +42,7 @@ export function takesAnyTime(step: Pick<PlannedStep, 'interface' | 'step' | 'inB
   return !step.inBand && ['deploy.hold', 'deploy.wait'].includes(stepKey(step));
 }
 
-/** What `typicalSeconds` means for a plan, rests not counted; null = not known. */
+/** Computes what `typicalSeconds` means for a plan, rests not counted; null = not known. */
 export function predictSeconds(
   steps: readonly (Pick<PlannedStep, 'interface' | 'step' | 'inBand'> & TimedStep)[],
   typical: ReadonlyMap<string, number>,

@@ -20,7 +20,7 @@ export interface StepEventOptions {
   readonly retryUntil?: Date;
 }
 
-/** What is appended to the intent log, and the step as it was when that was decided. */
+/** An entry that is appended to the intent log, and the step as it was when that was decided. */
 export interface StepEvent extends StepEventOptions {
   readonly step: Pick<FlowStepRow, 'uuid' | 'flowUuid' | 'state' | 'startedAt' | 'waitUntil' | 'retryUntil'>;
   readonly event: FlowEvent;
@@ -132,7 +132,7 @@ function listed(count: number): (value: Value<Values>) => SQL {
   };
 }
 
-/** What `listed` names. */
+/** Reads the values that `listed` names. */
 function valuesOf(rows: readonly EventRow[]): Values {
   const values: Record<string, unknown> = {};
   for (const [place, row] of rows.entries()) {

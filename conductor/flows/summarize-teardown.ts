@@ -22,15 +22,16 @@ export interface WhatRemains {
   readonly done: readonly string[];
   /** Wipes that nothing proves, since there was nothing to wipe. */
   readonly simulated: readonly string[];
-  /** What stood in the way of a step that has ended in failure. */
+  /** Obstacles of a step that has ended in failure. */
   readonly failed: readonly string[];
   readonly notBegun: readonly string[];
-  /** What nobody but a person does, to have the node back as it was or to finish what was begun. */
+  /** Work that nobody but a person does, to have the node back as it was or to finish what was begun. */
   readonly byHand: readonly string[];
 }
 
 /**
- * What a teardown of a node has come to, from its flows in the order in which they ran: `decommission`, `teardown`,
+ * Summarizes what a teardown of a node has come to, from its flows in the order in which they ran: `decommission`,
+ * `teardown`,
  * `wipe`, `leave_cluster`. Nothing of it is undone by itself. Pure.
  * @param wayToWipe of a node that owes a wipe: what pays it. Flows that are not shown may have paid it meanwhile.
  */
@@ -112,7 +113,7 @@ function wipedDisks(output: unknown): string[] {
   return parsed.data.erased.map(({ device, serial, method }) => `disk ${serial ?? device} was wiped (${method})`);
 }
 
-/** What brings the node back into its clusters, or out of them to the end. */
+/** Lists what brings the node back into its clusters, or out of them to the end. */
 function forClusters(node: string, deeds: readonly RecordedChange[], flows: readonly ReportedFlow[]): string[] {
   // of a node that was decommissioned twice, what was taken the second time is how it was last
   const last = new Map(deeds.map((change) => [[change.kind, change.of, change.name].join('\n'), change]));
@@ -174,7 +175,10 @@ function hasBegun({ state }: MainStep): boolean {
   return state !== 'pending' && state !== 'skipped';
 }
 
-/** Of a machine that is released or wiped: its node is nothing but an entry, which nobody else takes away. */
+/**
+ * Lists the entries of a machine that is released or wiped: its node is nothing but an entry, which nobody else takes
+ * away.
+ */
 function stillInCluster(node: string, flows: readonly ReportedFlow[]): string[] {
   const steps = flows.flatMap((each) => each.steps).filter(isOfClusters);
   const isOver = steps.some(({ step, state }) => step === 'remove_node' && state === 'succeeded');

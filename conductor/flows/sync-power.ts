@@ -63,7 +63,10 @@ function isAtWork(flow: Pick<FlowRow, 'kind'> | undefined): boolean {
   return flow !== undefined && !leavesMachine.includes(flow.kind);
 }
 
-/** What was read is worth nothing once anybody has acted on the node meanwhile; the next period reads again. */
+/**
+ * Records what was read, unless anybody has acted on the node meanwhile: then it is worth nothing, and the next period
+ * reads again.
+ */
 async function recordIfUntouched(
   context: EngineContext,
   node: NodeRow,

@@ -172,7 +172,7 @@ function describeContents(disk: KnownDisk): string[] {
   );
 }
 
-/** What the operator should know of a plan that its steps don't say (pure). */
+/** Lists what the operator should know of a plan that its steps don't say (pure). */
 export function planWarnings(
   plan: Pick<Plan, 'steps' | 'isComplete' | 'inventoriedAt' | 'destroys'> & {
     readonly facts: Pick<Plan['facts'], 'isStale' | 'withoutAgent' | 'priorities' | 'advertised' | 'drivers'>;
@@ -217,7 +217,7 @@ export function planWarnings(
   ];
 }
 
-/** What is done before the ramdisk boots is done before its list of steps can be checked. */
+/** Warns of steps that are done before the ramdisk boots, and so before its list of steps can be checked. */
 function warnOfEarlySteps(kind: FlowKind, steps: readonly PlannedStep[]): string[] {
   const boot = steps.findIndex((step) => stepKey(step) === 'deploy.deploy');
   const early = steps.slice(0, Math.max(boot, 0)).filter((step) => step.origin !== 'core');

@@ -69,7 +69,7 @@ test('a BMC that tells nothing has no metrics, and stops nobody', async () => {
   expect(await readings('sensorReadings')).toHaveLength(4);
 });
 
-/** What all BMCs answer in place of their own. */
+/** Makes a watch of BMCs that all give these answers in place of their own. */
 function watchWith(management: Partial<ManagementInterface>) {
   const { drivers } = api.context;
   const connect: typeof drivers.connect = (node, about) => {

@@ -8,7 +8,7 @@ import { findNode } from '#conductor/nodes/node-store.ts';
 import { errorChain, errorCode } from '#shared/errors/app-error.ts';
 
 const atOnce = 4;
-/** Of all nodes of a conductor: what Prometheus keeps of one target. */
+/** Limit of readings of all nodes of a conductor: what Prometheus keeps of one target. */
 const mostReadings = 50_000;
 const namedInLog = 20;
 const newestRead = 100;
@@ -21,7 +21,7 @@ const healthValues = { ok: 0, warning: 1, critical: 2 } as const;
 
 /** Asks resting nodes' BMCs for their sensors, which become metrics, and their event logs, which go into the history. */
 export function createHardwareWatch(context: EngineContext): (signal: AbortSignal) => Promise<void> {
-  /** What could not be read in the last round, and why: it is logged when that changes. */
+  /** Reads that failed in the last round, and why: it is logged when that changes. */
   let failing: ReadonlyMap<string, string> = new Map();
   return async (signal) => {
     const found = new Map<string, readonly SensorReading[]>();
@@ -113,7 +113,8 @@ async function addEvents(
 }
 
 /**
- * Those after the last known one, 20 critical ones and 20 others at most; where that has gone from the log, those that are
+ * Selects the entries after the last known one, 20 critical ones and 20 others at most; where that has gone from the
+ * log, those that are
  * younger. Of a log that was never read only the newest entry: older ones can be read at the BMC.
  */
 export function newEntries(entries: readonly LogEntry[], last: string | undefined): readonly LogEntry[] {

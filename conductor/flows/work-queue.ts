@@ -1,7 +1,7 @@
 import type { Clock } from '#shared/clock.ts';
 
 /**
- * What has nudged for a node: its agent, which is idle until it is answered; a user, who can wait a moment;
+ * The party that has nudged for a node: its agent, which is idle until it is answered; a user, who can wait a moment;
  * another conductor, whose nudge is not passed on again.
  */
 export type NudgeOrigin = 'agent' | 'operator' | 'another conductor';

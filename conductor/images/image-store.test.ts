@@ -14,7 +14,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-/** Of an image that was removed again, as of years ago. */
+/** Adds an image that was removed again, as of years ago. */
 async function addUnused(): Promise<readonly string[]> {
   await writeStore(image(), folder, 'unused');
   await removeImage(folder, 'unused');

@@ -12,7 +12,7 @@ export interface StoredImage {
   readonly name: string;
   /** Where its links lead, if it is one: images of one file are one image of several names. */
   readonly file: string;
-  /** Of the index: what a deploy names as the image's checksum. */
+  /** Digest of the index: what a deploy names as the image's checksum. */
   readonly sha256: string;
   readonly addedAt: Date;
   /** `undefined` when it is damaged, or a link that leads nowhere. */
@@ -66,7 +66,7 @@ export async function getImage(directory: string, name: string): Promise<StoredI
   return found.image;
 }
 
-/** Of the image's file, its own among them. */
+/** Lists the names of the image's file, its own among them. */
 export async function namesOf(directory: string, { name, file }: StoredImage): Promise<readonly string[]> {
   const others = (await imageNamesIn(directory)).filter((other) => other !== name);
   const files = await inParallel(others, (other) => unlessMissing(realpath(indexPath(directory, other))), {
@@ -199,7 +199,7 @@ async function sweepChunk(path: string, clock: Pick<Clock, 'now'>): Promise<numb
   return found.size;
 }
 
-/** What a sweep that broke off has set aside: young, as an add may have written it again. */
+/** Puts back what a sweep that broke off has set aside: young, as an add may have written it again. */
 async function putBack(aside: string): Promise<void> {
   const now = new Date();
   await writing(aside, () => unlessMissing(utimes(aside, now, now)));

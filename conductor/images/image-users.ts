@@ -6,7 +6,7 @@ import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { siteContents, siteRevisionCollections } from '#conductor/kernel/db/schema/site.ts';
 import { deployTemplateSteps, deployTemplates, runbookSteps, runbooks } from '#conductor/kernel/db/schema/template.ts';
 
-/** What names an image: it is kept for it. */
+/** A user that names an image: the image is kept for it. */
 export interface ImageUser {
   readonly kind: 'node' | 'flow' | 'deploy_template' | 'runbook' | 'site_revision';
   /** A UUID, or a revision's number. */
@@ -20,8 +20,10 @@ export interface ImageMention extends Omit<ImageUser, 'kind'> {
 }
 
 /**
- * Who uses images in chunks, by the image's name: nodes, whose `instance_info` stays while they are deployed; flows that
- * have not ended; templates, runbooks, and every stored revision of a site. An image of that name on another server counts, too:
+ * Finds the users of images in chunks, by the image's name: nodes, whose `instance_info` stays while they are deployed;
+ * flows that
+ * have not ended; templates, runbooks, and every stored revision of a site. An image of that name on another server
+ * counts, too:
  * rather one is kept too many.
  * @param sealed what revisions say that only `sites` can read
  */

@@ -8,11 +8,11 @@ import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { WrittenImage } from '#conductor/model/known-disk.ts';
 import { type ChunkIndex, zeroChunkId } from '#shared/chunks/chunk-index.ts';
 
-/** What a deploy leaves on the disk of what an earlier one has written. */
+/** Chunks that a deploy leaves on the disk of what an earlier one has written. */
 export interface KeptChunks {
   /** The earlier image. */
   readonly image: string;
-  /** Of chunks that both images have, at most: what has changed on the disk since is fetched. */
+  /** Bytes of chunks that both images have, at most: what has changed on the disk since is fetched. */
   readonly bytes: number;
   readonly ofBytes: number;
 }
@@ -57,7 +57,8 @@ function isText(value: unknown): value is string {
 }
 
 /**
- * What the image that is to be deployed has in common with the one that was written last; `undefined` where that was
+ * Finds what the image that is to be deployed has in common with the one that was written last; `undefined` where that
+ * was
  * erased since, or one of them is not among this conductor's images, which are open to everyone.
  */
 export async function findKeptChunks(

@@ -18,15 +18,15 @@ export interface ApplyEventOptions {
   readonly conductor: string;
   readonly user?: string | undefined;
   readonly project?: string | undefined;
-  /** What acts in the user's name. */
+  /** The thing that acts in the user's name. */
   readonly via?: string | undefined;
   /** Where the node is going while it works; `null` once it has arrived. Left as it is when absent. */
   readonly target?: ProvisionState | null;
   /** `null` clears it; left as it is when absent. */
   readonly lastError?: string | null;
-  /** What else of the node changes with it. */
+  /** Other changes of the node that go with it. */
   readonly change?: NodeChange;
-  /** What follows at once and takes the node to where it was going. */
+  /** The event that follows at once and takes the node to where it was going. */
   readonly arrives?: ProvisionEvent | undefined;
 }
 

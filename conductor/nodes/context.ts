@@ -17,7 +17,7 @@ export interface NodesConfig extends KernelConfig {
     | undefined;
 }
 
-/** What work on nodes may use beyond the kernel: the hardware. */
+/** Means that work on nodes may use beyond the kernel: the hardware. */
 export interface NodesContext extends KernelContext {
   readonly config: NodesConfig;
   readonly drivers: Drivers;
@@ -26,7 +26,7 @@ export interface NodesContext extends KernelContext {
   readonly inspectionRules: readonly InspectionRule[];
 }
 
-/** Of those who leave work to the scheduler. */
+/** Means of those who leave work to the scheduler. */
 export interface Nudging {
   /** Something about the node has changed: look at its flow and its targets now. Returns at once, never throws. */
   readonly nudge: (nodeUuid: string, origin?: 'agent' | 'operator') => void;

@@ -4,7 +4,7 @@ import { readDeployBoot } from '#conductor/nodes/deploy-boot.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { didYouMean } from '#shared/words.ts';
 
-/** What the conductor and in-band steps read of every node. */
+/** Keys that the conductor and in-band steps read of every node. */
 const generalKeys = [
   'deploy_boot',
   'disk_erasure_concurrency',
@@ -60,7 +60,7 @@ const ironicKeys = [
   'vmedia_transport_protocol',
 ];
 
-/** Of every driver: a node that changes its driver keeps what the old one read. */
+/** Keys of every driver: a node that changes its driver keeps what the old one read. */
 const driverKeys = drivers.flatMap(({ fields }) => Object.keys(fields));
 const knownKeys: ReadonlySet<string> = new Set([...driverKeys, ...generalKeys, ...ironicKeys]);
 
@@ -110,7 +110,9 @@ export function refuseWrongValues(
   }
 }
 
-/** What a node needs before it can be managed and allocated: `driver_info/ipmi_password`, `resource_class`. Pure. */
+/**
+ * Lists what a node lacks before it can be managed and allocated: `driver_info/ipmi_password`, `resource_class`. Pure.
+ */
 export function listMissing(node: Pick<NodeRow, 'driver' | 'driverInfo' | 'resourceClass'>): string[] {
   const bmc = findDriver(node.driver)?.bmc;
   const fields = [bmc?.address, bmc?.username, bmc?.password].filter((field) => field !== undefined);

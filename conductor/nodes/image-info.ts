@@ -7,7 +7,7 @@ import { hasSoftwareRaid } from '#shared/raid/target-raid-config.ts';
 
 type ImageNode = Pick<NodeRow, 'uuid' | 'instanceInfo' | 'properties' | 'bootMode' | 'raidConfig' | 'targetRaidConfig'>;
 
-/** What the agent can write; `gpt` is Ironic's word for a raw image with a partition table. */
+/** Formats that the agent can write; `gpt` is Ironic's word for a raw image with a partition table. */
 export const imageFormats: readonly string[] = ['raw', 'qcow2', 'gpt'];
 
 /** Which kind of image it is (agent-protocol.md §6.2). */
@@ -62,7 +62,7 @@ export function withHashPair(imageInfo: Readonly<Record<string, unknown>>): Reco
   return { ...others, os_hash_algo: algorithm, os_hash_value: value };
 }
 
-/** What a root file system image needs besides: how its disk is to be laid out. */
+/** Gives the fields that a root file system image needs besides: how its disk is to be laid out. */
 function partitionFields(node: ImageNode): Record<string, unknown> {
   const info = node.instanceInfo;
   if (hasSoftwareRaid(node.raidConfig) || hasSoftwareRaid(node.targetRaidConfig)) {
@@ -151,7 +151,7 @@ function checksum(info: Readonly<Record<string, unknown>>): Record<string, unkno
   );
 }
 
-/** What of `instance_info` the agent, or what the machine boots, fetches. */
+/** Fields of `instance_info` that the agent, or what the machine boots, fetches. */
 const fetchedFields = [
   'image_source',
   'image_checksum',

@@ -33,7 +33,7 @@ export interface NodeFilter {
   readonly lessee?: string | undefined;
   /** Owner or lessee. */
   readonly project?: string | undefined;
-  /** What a caller bound to this project may know of. */
+  /** The project whose caller asks, and may know only of its own nodes. */
   readonly visibleTo?: string | undefined;
   readonly descriptionContains?: string | undefined;
   /** One or several, with commas between them. */
@@ -51,7 +51,7 @@ const sortable: Readonly<Record<string, SortKey>> = {
   ...sortColumns({ table: nodes, all: Object.keys(nodeFieldVersions).filter((name) => name !== 'deploy_interface') }),
 };
 
-/** As `interfaceOf`. */
+/** Selects an interface as `interfaceOf` does. */
 function shownInterface(kind: InterfaceKind): SQL {
   const chosen = kind === 'deploy' ? sql`${nodes.deployInterface}` : sql`${nodes.interfaces} ->> ${kind}`;
   const defaults = drivers.map(({ name }) => sql`when ${name} then ${supportedInterfaces(name, kind)[0] ?? ''}`);
@@ -72,7 +72,7 @@ export function listNodes(
     readonly sortKey: string;
     readonly descending: boolean;
   },
-  /** What will be shown; all when absent. */
+  /** Fields that will be shown; all when absent. */
   fields?: readonly NodeField[],
 ): Promise<ShownNode[]> {
   const { order, after } = pageOf({

@@ -21,7 +21,7 @@ const inUse: ReadonlySet<ProvisionState> = new Set<ProvisionState>([
   'service hold',
 ]);
 
-/** What the allocation that a node has means for the node, and its end for the allocation. */
+/** Connects a node with its allocation: what each means for the other, and its end. */
 
 /**
  * The one rule for both ways of giving a node back, `DELETE` of its allocation and clearing its `instance_uuid`: always
@@ -40,7 +40,8 @@ export function requireReleasable(node: NodeRow): void {
 }
 
 /**
- * What an operator's change of a node means for its allocation (allocation.md §6): without its `instance_uuid` the node
+ * Finds what an operator's change of a node means for its allocation (allocation.md §6): without its `instance_uuid`
+ * the node
  * is given back, which `requireReleasable` may forbid; its owner, or the lessee that got it, stays while the allocation
  * has one.
  * @returns the change with what follows from it; `releases` = the allocation is to be deleted with it

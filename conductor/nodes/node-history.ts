@@ -23,11 +23,11 @@ export interface HistoryEntry {
   readonly eventType: string;
   readonly event: string;
   readonly conductor: string;
-  /** Who asked for it, when somebody did. */
+  /** The user who asked for it, when somebody did. */
   readonly user?: string | undefined;
   /** The project that they are bound to. */
   readonly project?: string | undefined;
-  /** What webhooks get of it; they get the entry's UUID as the id of the event. */
+  /** The event that webhooks get of it; they get the entry's UUID as the id of the event. */
   readonly notify?: WebhookEvent;
 }
 
@@ -36,7 +36,7 @@ export function actedVia(event: string, { via }: { readonly via?: string | undef
   return via === undefined ? event : `${event} (${via})`;
 }
 
-/** As Ironic; a machine that comes and goes for years must not fill the database. */
+/** Number of entries, as in Ironic; a machine that comes and goes for years must not fill the database. */
 const kept = 300;
 const strangersShare = 30;
 
@@ -52,7 +52,8 @@ export async function addHistory(db: Queryable, entry: HistoryEntry): Promise<vo
 }
 
 /**
- * As `addHistory`, for what a machine causes that has proved nothing: anybody can, as often as they like, and fills no
+ * Adds history as `addHistory` does, for what a machine causes that has proved nothing: anybody can, as often as they
+ * like, and fills no
  * more than a share of the history.
  * @param keep so many of its type and severity
  */
@@ -217,7 +218,7 @@ export function listHistory(db: Queryable, nodeUuid: string, limit = kept): Prom
     .limit(limit);
 }
 
-/** What the history says of an operator's change. Names of fields at most: values may be secrets. */
+/** Note in the history of an operator's change. Names of fields at most: values may be secrets. */
 export interface ChangeNote {
   readonly event: string;
   readonly conductor: string;

@@ -38,7 +38,9 @@ export function interfaceOf(node: Choosing, kind: InterfaceKind): string {
   return chosen ?? defaultInterface(node.driver, kind);
 }
 
-/** What stands behind the name: `idrac-redfish` is Redfish by the name that Ironic's `idrac` has for it. */
+/**
+ * Finds the implementation behind the name: `idrac-redfish` is Redfish by the name that Ironic's `idrac` has for it.
+ */
 export function implementationOf(node: Choosing, kind: InterfaceKind): string {
   return interfaceOf(node, kind).replace(/^idrac-(?=redfish)/, '');
 }
@@ -67,7 +69,7 @@ export function bootsByHttp(node: Choosing): boolean {
   return interfaceOf(node, 'boot') === 'http';
 }
 
-/** What it boots over the network from: Ironic's `http` interfaces have the firmware's own HTTP boot do it. */
+/** Decides what it boots over the network from: Ironic's `http` interfaces have the firmware's own HTTP boot do it. */
 export function networkBootDevice(node: Choosing): 'uefihttp' | 'pxe' {
   return /^http(-ipxe)?$/.test(interfaceOf(node, 'boot')) ? 'uefihttp' : 'pxe';
 }
@@ -87,7 +89,7 @@ export function requireInterface(node: Choosing & Pick<NodeRow, 'uuid'>, kind: I
   );
 }
 
-/** As a node keeps it: `null` for the default, and for what its driver does not have. */
+/** Gives the name as a node keeps it: `null` for the default, and for what its driver does not have. */
 export function keptDeployInterface(driver: string, name: string | null | undefined): string | null {
   return keptName(driver, 'deploy', name) ?? null;
 }

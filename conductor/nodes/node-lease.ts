@@ -8,7 +8,7 @@ import { nodeReader } from '#conductor/nodes/node-store.ts';
 /** The right to act on one node for a while (`reservation` in the API). */
 export interface Lease extends Held {
   readonly nodeUuid: string;
-  /** Whose lease had run out: somebody died, or was away for too long. */
+  /** The holder whose lease had run out: it died, or was away for too long. */
   readonly takenFrom?: string;
   /** The database's time when it was claimed; milliseconds since 1970. */
   readonly claimedAtMs?: number;
@@ -117,7 +117,7 @@ const release = (value: Value<{ nodeUuid: string }>, where: SQL): SQL => sql`
 const touch = statement<{ nodeUuid: string }>((value) => release(value, sql`where ${isFree(nodeLeases)}`));
 const seize = statement<{ nodeUuid: string }>((value) => release(value, sql``));
 
-/** As `holdLease`, and answers the node as it is. @throws AppError `lease_lost` */
+/** Holds the node as `holdLease` does, and answers it as it is. @throws AppError `lease_lost` */
 export async function holdNode(tx: Transaction, lease: Lease): Promise<NodeRow> {
   const [node] = await heldNode(tx, leases.values(lease));
   return node ?? leases.lost(lease);
@@ -130,7 +130,7 @@ const heldNode = statement<HeldValues, NodeRow>(
   (raw) => nodeReader.read(raw),
 );
 
-/** Who holds an unexpired lease on the node, as the API shows it. */
+/** Names the holder of an unexpired lease on the node, as the API shows it. */
 export async function leaseHolder(db: Queryable, nodeUuid: string): Promise<string | undefined> {
   const [row] = await db
     .select({ holder: nodeLeases.holder })

@@ -64,7 +64,8 @@ export async function withNodeLock<Result>(
 }
 
 /**
- * What holds a node for moments only does not refuse an operator: two seconds, as in Ironic (ironic-api.md §3.3). Ironic
+ * Tries for an operator, because something may hold a node for moments only: two seconds, as in Ironic (ironic-api.md
+ * §3.3). Ironic
  * looks three times; a conductor amid a flow would often hold the node again at just these moments.
  */
 const attempts = 21;
@@ -82,7 +83,7 @@ export function changeUnlocked<Result, Read = undefined>(
   change: (tx: Transaction, node: NodeRow, read: Read) => Promise<Result>,
   /** Goes into the node's history along with it, if it has changed anything; absent for changes that write their own entry. */
   note?: ChangeNote | ((result: Result) => ChangeNote | undefined),
-  /** What else `change` gets, read by one statement with the node. */
+  /** Reads what else `change` gets, by one statement with the node. */
   read?: (tx: Transaction) => Promise<Read>,
   /** Takes the node from a conductor that works on it. @returns false: what works on it must not be broken off */
   seizes?: (node: NodeRow, read: Read) => boolean,

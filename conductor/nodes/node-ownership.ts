@@ -8,7 +8,7 @@ import { volumeConnectors, volumeTargets } from '#conductor/kernel/db/schema/vol
 import { isNode, isUuid } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** Whose a node is: projects. */
+/** Projects that a node belongs to. */
 export interface Ownership {
   readonly owner: string | null;
   readonly lessee: string | null;
@@ -57,7 +57,7 @@ export function ownerOfNew(caller: Pick<Caller, 'project'>, owner: string | null
   );
 }
 
-/** What of a request leads to the node that it is about. */
+/** The part of a request that leads to the node which it is about. */
 export type NodeScope =
   | 'node'
   | 'node in query'
@@ -67,7 +67,7 @@ export type NodeScope =
   | 'volume connector'
   | 'volume target';
 
-/** What a scope's things are called when they are not found, in Ironic's words. */
+/** Names for a scope's things when they are not found, in Ironic's words. */
 const words: Readonly<Record<NodeScope, string>> = {
   node: 'Node',
   'node in query': 'Node',
@@ -90,7 +90,7 @@ const parts = {
   'volume target': volumeTargets,
 } as const satisfies Partial<Record<NodeScope, PgTable>>;
 
-/** Whose the node is that this thing belongs to; `undefined` = there is none. */
+/** Finds the projects of the node that this thing belongs to; `undefined` = there is none. */
 export async function findOwnership(db: Queryable, scope: NodeScope, ident: string): Promise<Ownership | undefined> {
   const owners = db.select({ owner: nodes.owner, lessee: nodes.lessee }).from(nodes).$dynamic();
   if (scope === 'node' || scope === 'node in query' || scope === 'node in body') {

@@ -18,7 +18,7 @@ export function isNode(ident: string): SQL {
   return isUuid(ident) ? eq(nodes.uuid, ident.toLowerCase()) : eq(nodes.name, ident);
 }
 
-/** As `isNode`, for many. */
+/** Matches many nodes as `isNode` does one. */
 export function isAnyNode(idents: readonly string[]): SQL {
   const uuids = idents.filter(isUuid).map((ident) => ident.toLowerCase());
   const names = idents.filter((ident) => !isUuid(ident));

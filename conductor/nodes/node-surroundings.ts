@@ -42,7 +42,7 @@ const surroundingColumns = {
 } as const;
 type SurroundingColumn = keyof typeof surroundingColumns;
 
-/** What these fields are made from; all others are in the node's row. */
+/** Columns that these fields are made from; all others are in the node's row. */
 const columnOfField: Readonly<Partial<Record<NodeField, readonly SurroundingColumn[]>>> = {
   reservation: ['reservation'],
   conductor: ['reservation'],

@@ -13,7 +13,7 @@ import { listMissing } from '#conductor/nodes/driver-info.ts';
 import { columnName } from '#conductor/nodes/node-fields.ts';
 import { interfaceOf } from '#conductor/nodes/node-interfaces.ts';
 
-/** What the API shows of a node beside its row (`node-surroundings.ts` reads it). */
+/** Values that the API shows of a node beside its row (`node-surroundings.ts` reads them). */
 export interface NodeSurroundings {
   /** Holder of an unexpired lease. */
   readonly reservation: string | undefined;
@@ -21,7 +21,7 @@ export interface NodeSurroundings {
   readonly currentStep:
     | (Pick<FlowStepRow, 'interface' | 'step' | 'args' | 'priority'> & { kind: FlowKindName })
     | undefined;
-  /** Of the flow under way, in order, but what cleans up. */
+  /** Steps of the flow under way, in order, but those that clean up. */
   readonly flowSteps: readonly FlowStepView[] | undefined;
   readonly agent: Pick<AgentSessionRow, 'callbackUrl' | 'version' | 'lastHeartbeatAt'> | undefined;
   /** Its ports whose switch ports are otherwise than Baton has set them, as last read. */
@@ -43,7 +43,7 @@ export interface NodeViewOptions {
   readonly version: number;
   /** All that the version has when absent. */
   readonly fields?: readonly NodeField[] | undefined;
-  /** Who is named for a node that nobody works on. */
+  /** Names the conductor of a node that nobody works on. */
   readonly conductorOf: (node: NodeRow) => string | undefined;
 }
 
@@ -74,7 +74,7 @@ export function shownState(state: ProvisionState, version: number): ProvisionSta
 
 type FieldValue = (node: NodeRow, surroundings: NodeSurroundings, options: NodeViewOptions) => unknown;
 
-/** What shows more than a column, or something else. */
+/** Fields that show more than a column, or something else. */
 const special: Readonly<Partial<Record<NodeField, FieldValue>>> = {
   clean_step: (_, { currentStep }) => stepOf(currentStep, 'clean'),
   deploy_step: (_, { currentStep }) => stepOf(currentStep, 'deploy'),
@@ -161,13 +161,13 @@ function wipeInfo({ osDisk, sparedDisks, owedWipe }: NodeRow): JsonObject {
   };
 }
 
-/** Of a node that nobody has managed yet: it may have been enrolled by its own ramdisk. */
+/** Lists what a node lacks that nobody has managed yet: it may have been enrolled by its own ramdisk. */
 function missingInfo(node: NodeRow): JsonObject {
   const missing = node.provisionState === 'enroll' ? listMissing(node) : [];
   return missing.length === 0 ? {} : { baton_missing: missing };
 }
 
-/** What somebody else has done to its switch ports. */
+/** Describes what somebody else has done to its switch ports. */
 function switchPortInfo(differing: readonly DifferingPort[]): JsonObject {
   if (differing.length === 0) return {};
   return {

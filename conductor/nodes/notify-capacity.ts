@@ -5,7 +5,7 @@ import type { NodeChange } from '#conductor/nodes/node-store.ts';
 
 export const capacityChannel = 'baton_capacity';
 
-/** What of a node decides whether it fits. */
+/** Fields of a node that decide whether it fits. */
 const deciding: readonly (keyof NodeChange)[] = [
   'resourceClass',
   'maintenance',

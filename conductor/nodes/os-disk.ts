@@ -88,7 +88,10 @@ function refusal(why: string): AppError {
   );
 }
 
-/** What the last deploy has recorded; `null` = nothing that can be relied on: it may be a data disk of the one after. */
+/**
+ * Reads the disk that the last deploy has recorded; `null` = nothing that can be relied on: it may be a data disk of
+ * the one after.
+ */
 export async function trustedOsDisk(
   db: Queryable,
   { uuid, osDisk }: Pick<NodeRow, 'uuid' | 'osDisk'>,
@@ -106,7 +109,10 @@ export async function trustedOsDisk(
   return last === undefined || last.uuid === osDisk.flow ? OsDisk.parse(osDisk) : null;
 }
 
-/** What a deploy after this wipe has to leave alone; disks without serial number and WWN can't be distinguished from others. */
+/**
+ * Lists what a deploy after this wipe has to leave alone; disks without serial number and WWN can't be distinguished
+ * from others.
+ */
 export function sparedDisks(skipped: readonly SkippedDisk[]): readonly SparedDisk[] {
   return skipped
     .filter(({ reason, serial, wwn }) => reason === skipReasons.preserved && (serial !== null || wwn !== null))
@@ -157,7 +163,10 @@ export function sparing(properties: JsonObject, { sparedDisks: spared }: Pick<No
   return { ...properties, skip_block_devices: [...(listed as readonly unknown[]), ...spared.map(asHints)] };
 }
 
-/** What the agent is to go by in a flow of this kind: a wipe says itself what is erased, and nothing else may. */
+/**
+ * Gives the properties that the agent is to go by in a flow of this kind: a wipe says itself what is erased, and
+ * nothing else may.
+ */
 export function propertiesIn(
   kind: FlowKindName | undefined,
   { properties, sparedDisks: spared }: Pick<NodeRow, 'properties' | 'sparedDisks'>,

@@ -42,7 +42,7 @@ const describable: ReadonlySet<ProvisionState> = new Set<ProvisionState>([
 
 const writableFields = Object.keys(NodeDescription.shape);
 
-/** What to do about interfaces that stay from the driver before. */
+/** Advice on interfaces that stay from the driver before. */
 const nextOfNewDriver =
   ' Name it in the same patch, or ask with ?reset_interfaces=true for the defaults of the new driver.';
 

@@ -53,7 +53,7 @@ export function nodeRamdisk(uses: Uses, node: RamdiskNode): NodeRamdisk | undefi
   return own;
 }
 
-/** What of `driver_info` names a ramdisk that is not booted. */
+/** Names of a ramdisk in `driver_info` that is not booted. */
 export interface UnusedRamdisk {
   readonly keys: readonly string[];
   /** Why, where nodes may have one. */

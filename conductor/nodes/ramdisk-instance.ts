@@ -12,7 +12,7 @@ export function runsFromRamdisk(node: Parameters<typeof interfaceOf>[0]): boolea
 }
 
 /**
- * What `deploy_interface` `ramdisk` boots, by `instance_info`: `boot_iso`, or `kernel` and `ramdisk`.
+ * Reads what `deploy_interface` `ramdisk` boots, by `instance_info`: `boot_iso`, or `kernel` and `ramdisk`.
  * @throws AppError `invalid_argument` naming the missing or wrong field, or a URL with a login that iPXE would be sent:
  * anybody who sends its MAC address gets the same; `not_supported` for a ramdisk as a CD
  */

@@ -71,7 +71,7 @@ function owes(node: Debtor): string {
   return `node ${node.uuid} owes a wipe of ${which}, which was requested and has not completed: ${wayToWipe(node)}`;
 }
 
-/** What an operator has to say for the wipe to be done: pure. */
+/** Composes what an operator has to say for the wipe to be done: pure. */
 export function wayToWipe({ name, uuid, provisionState }: Omit<Debtor, 'owedWipe'>): string {
   const node = name ?? uuid;
   if (provisionState === 'manageable') return `\`baton provide ${node}\` wipes it`;

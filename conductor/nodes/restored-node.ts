@@ -10,7 +10,8 @@ import { AppError } from '#shared/errors/app-error.ts';
 type Restored = Pick<NodeRow, 'uuid' | 'name' | 'fault'>;
 
 /**
- * What is known of a node from a dump may be long past, an instance run where a deploy was under way: until somebody says
+ * Refuses verbs on a node from a dump: what is known of it may be long past, an instance run where a deploy was under
+ * way. Until somebody says
  * what it is, no verb acts on it. Making it safe would switch that instance off.
  * @throws AppError `invalid_argument` naming the verbs that say it
  */

@@ -34,7 +34,7 @@ function machineOf({ driver, driverInfo }: Described): string | undefined {
   return found?.site.machine?.(driverInfo);
 }
 
-/** Who names no system means the BMC's only one. */
+/** Compares systems of a BMC: no name of a system means the BMC's only one. */
 function isSame(one: string, other: string | undefined): boolean {
   if (other === undefined) return false;
   return one === other || one.startsWith(`${other} system `) || other.startsWith(`${one} system `);

@@ -124,7 +124,7 @@ const SystemVendor = z.object({
   system_vendor: z.object({ manufacturer: text, product_name: text, serial_number: text }).nullish().catch(null),
 });
 
-/** What the machine is, as a ramdisk last read it. */
+/** Reads what the machine is, as a ramdisk last read it. */
 export async function readMachine(
   db: Queryable,
   node: Pick<NodeRow, 'uuid' | 'name' | 'properties'>,
@@ -259,7 +259,7 @@ export function nameDisk({ device, serial }: { readonly device: string; readonly
   return serial === null ? device : `${device} (serial ${serial})`;
 }
 
-/** What `deploy.wipe_disks` has come to: the agent's answer, which proves each disk, and what that agent was. */
+/** Outcome of `deploy.wipe_disks`: the agent's answer, which proves each disk, and what that agent was. */
 export const ProvedWipe = EraseResult.extend({
   /** By its heartbeats, which have ended when the receipt is signed. */
   agent_version: z.string().nullable().default(null),

@@ -22,7 +22,7 @@ import { maskUrlLogins } from '#shared/url-logins.ts';
 import { didYouMean } from '#shared/words.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 
-/** Of URLs' queries and kernel parameters; settings that are secrets themselves are files. */
+/** Pattern of secrets in URLs' queries and kernel parameters; settings that are secrets themselves are files. */
 const secret = /(\b\w*(?:password|passwd|secret|token)\w*=)[^&#\s]+/gi;
 
 /** Each setting with what counts on this conductor, without logins, and whether somebody has set it. Pure. */
@@ -38,7 +38,7 @@ export function settingsInForce(environment: Readonly<Record<string, string | un
   });
 }
 
-/** What `baton` reads: operators have it in the shell from which they start a conductor, too. */
+/** Settings that `baton` reads: operators have them in the shell from which they start a conductor, too. */
 const clientSettings: ReadonlySet<string> = new Set([
   'BATON_URL',
   'BATON_TOKEN',

@@ -71,7 +71,8 @@ const retryMs = 200;
 const waitMs = 300_000;
 
 /**
- * Of all conductors on the database, one changes a switch at a time. The lock ends with the conductor, or its connection
+ * Makes the one writer of switches: of all conductors on the database, one changes a switch at a time. The lock ends
+ * with the conductor, or its connection
  * to the database. A lock that PostgreSQL waits for would not hear of an abort: hence the tries.
  */
 export function oneSwitchWriter(database: Pick<Database, 'exclusive' | 'lock'>): OneWriter {
@@ -108,9 +109,9 @@ export interface OpenContextOptions {
   readonly checkpoint?: ConductorContext['checkpoint'];
   /** Already open; its owner closes it. Default: as configured. */
   readonly database?: Database;
-  /** What site actions do to the world. Default: what they are for. */
+  /** Effects of site actions on the world. Default: what they are for. */
   readonly siteOperations?: SiteOperations;
-  /** Of conductors in one process on one database. Default: as configured. */
+  /** Secrets of conductors in one process on one database. Default: as configured. */
   readonly secrets?: Secrets;
 }
 
@@ -152,7 +153,7 @@ export async function openContext(config: ConductorConfig, options: OpenContextO
   }
 }
 
-/** What was read and checked before the database was opened. */
+/** Settings that were read and checked before the database was opened. */
 interface Configured {
   readonly config: ConductorConfig;
   readonly networks: Networks;
@@ -242,7 +243,7 @@ async function openOn(database: Database, configured: Configured): Promise<Opene
   };
 }
 
-/** Who works without being asked, beside the scheduler. */
+/** Starts all that works without being asked, beside the scheduler. */
 async function startWorkers(context: ConductorContext, operations: SiteOperations): Promise<{ stop(): Promise<void> }> {
   const { allocator, clock, database } = context;
   await database.listen(capacityChannel, () => allocator.kick());

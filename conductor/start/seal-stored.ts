@@ -21,7 +21,7 @@ import { runbookPlace } from '#conductor/templates/runbook.ts';
 import { secretPlace } from '#conductor/webhooks/webhook-store.ts';
 import { type AppError, errorChain } from '#shared/errors/app-error.ts';
 
-/** What seals a value again; what is sealed with the first key stays. */
+/** Seals a value again; what is sealed with the first key stays. */
 interface Seal {
   readonly document: (document: Record<string, unknown>, place: DocumentPlace) => Record<string, unknown>;
   readonly text: (text: string, place: string) => string;
@@ -37,7 +37,7 @@ interface Store {
   readonly key: readonly string[];
   /** The columns with secrets. */
   readonly columns: readonly string[];
-  /** What the place of its secrets needs besides. */
+  /** Columns that the place of its secrets needs besides. */
   readonly also?: Readonly<Record<string, SQL>>;
   /** The rows to look at; default: all. */
   readonly where?: Where;

@@ -129,7 +129,7 @@ export async function startConductor(config: ConductorConfig, options: OpenConte
 const traceMs = 5000;
 const deathWatchMs = 500;
 
-/** What the dead were at is gone on with at once, by the first that gets it. */
+/** Takes over from the dead at once: their work is gone on with by the first that gets it. */
 function takeOverFromDead(context: ConductorContext, scheduler: Scheduler): () => Promise<void> {
   const { config, conductors, db } = context;
   const findDead = createDeathWatch(context);

@@ -32,7 +32,7 @@ interface DeployTemplate extends DeployTemplateRow {
   readonly steps: readonly RequestedStep[];
 }
 
-/** What a plan takes from templates: those with these names, ordered by name, their steps in the order given. */
+/** Lists what a plan takes from templates: those with these names, ordered by name, their steps in the order given. */
 export async function listTemplatesNamed(
   db: Queryable,
   names: readonly string[],

@@ -62,7 +62,7 @@ function requireOwn({ before, after, changed, caller }: ResourceChange<Runbook>)
 }
 
 /**
- * What the runbook does, for a node that has its trait.
+ * Gives the runbook's steps, for a node that has its trait.
  * @throws AppError `not_found`, `invalid_argument` for a node without the trait.
  */
 export async function useRunbook(

@@ -8,7 +8,7 @@ import { type DeliveryState, deliveryStates, statesBefore } from '#conductor/mod
 /** A conductor that lives and has not said within it what became of a delivery has lost it. */
 const claimMs = 60_000;
 
-/** What has ended is kept for those who look for a reason. */
+/** Days for which ended deliveries are kept for those who look for a reason. */
 const keptDays = { delivered: 1, 'given up': 7 } as const satisfies Partial<Record<DeliveryState, number>>;
 
 const open = statesBefore(deliveryStates, 'delivered');

@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
 
 const prefix = 'whsec_';
-/** What the convention recommends. */
+/** Lengths that the convention recommends. */
 const secretBytes = { least: 24, most: 64, made: 32 } as const;
 
 /** `whsec_` and random bytes in base64. */
@@ -9,7 +9,7 @@ export function newWebhookSecret(): string {
   return `${prefix}${randomBytes(secretBytes.made).toString('base64')}`;
 }
 
-/** What is wrong with a secret that an operator brings; `undefined` = nothing. */
+/** Describes what is wrong with a secret that an operator brings; `undefined` = nothing. */
 export function webhookSecretFault(secret: string): string | undefined {
   const encoded = secret.slice(prefix.length);
   const key = Buffer.from(encoded, 'base64');

@@ -103,7 +103,7 @@ export function listDeliveries(
     .limit(page.limit);
 }
 
-/** What an operator writes of a webhook. */
+/** Description of a webhook, as an operator writes it. */
 export const WebhookDescription = z.strictObject({
   name: z.string().regex(/^[\w.-]{1,255}$/, 'must be 1 to 255 letters, digits, dots, dashes or underscores'),
   url: z.string().max(2048, 'must have 2048 characters at most'),

@@ -149,7 +149,7 @@ async function launch(
   throw new AppError('unavailable', `BATON_DHCP: dnsmasq ended as it started: ${describeEnd(lastLines)}`);
 }
 
-/** What it said, and what to do, for what commonly is the matter. */
+/** Describes what it said, and what to do, for what commonly is the matter. */
 function describeEnd(lines: readonly string[]): string {
   const said = lines.filter((line) => line !== '').join('; ') || 'it said nothing';
   if (/address already in use/i.test(said)) {
@@ -187,7 +187,8 @@ const line =
   /^dnsmasq-dhcp\[\d+\]: (?:\d+ )?(DHCPACK|DHCPDISCOVER|PXE)\([^)]+\) (?:(\d+\.[\d.]+) )?((?:[0-9a-f]{2}:){5}[0-9a-f]{2})(?: (.*))?$/;
 
 /**
- * What a line of dnsmasq's log says of a machine that boots: an address that it was given, that none is left, or that it
+ * Reads what a line of dnsmasq's log says of a machine that boots: an address that it was given, that none is left, or
+ * that it
  * got its boot file beside another server's answer. `undefined` for all other lines. Pure.
  */
 export function readDhcpLine(text: string): DhcpSighting | undefined {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { AddressRange, DhcpConfig } from '#conductor/boot/dhcp/dhcp-settings.ts';
 import type { PeriodicTask } from '#conductor/kernel/wake-loop.ts';
 
-/** What of this machine is on the provisioning network. */
+/** The interface of this machine on the provisioning network. */
 export interface DhcpInterface {
   readonly name: string;
   /** IPv4, in dotted decimal; `undefined` on a network of IPv6 alone. */

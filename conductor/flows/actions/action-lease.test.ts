@@ -17,7 +17,7 @@ import { siteNode, teardownOrder } from '#conductor/sites/nodes/testing/node-cas
 import { siteOf } from '#test/support/fake-site.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
-/** What a conductor has decided on just before its action was paused, stopped, taken over. */
+/** A conductor has decided on something just before its action was paused, stopped, taken over. */
 
 const id = 'A';
 const token = 3;
@@ -67,7 +67,7 @@ test('while it goes on, only by whom it belongs to', async () => {
   await expect(late).rejects.toMatchObject({ code: 'lease_lost' });
 });
 
-/** What a beat does that has read the action's row before. */
+/** Acts as a beat that has read the action's row before. */
 async function actOn(act: NodeAct, teardown?: TeardownOrder, held = token): Promise<void> {
   const order = { node: siteNode, phase: 'prepare' as const, ...(teardown ? { teardown } : {}) };
   const action = { id, name: 'redeploy_server', revisionId: 1, token: held };

@@ -33,7 +33,7 @@ export const { keep: keepAction, release: releaseAction, releaseStale: releaseSt
 export interface ClaimedAction {
   readonly lease: ActionLease;
   readonly action: SiteAction;
-  /** Whose lease had run out: somebody died, or was away for too long. */
+  /** The holder whose lease had run out: it died, or was away for too long. */
   readonly takenFrom?: string;
   /** The database's time of the claim; milliseconds since 1970. */
   readonly claimedAtMs: number;
@@ -140,7 +140,7 @@ export async function whyNotToWipe(
   return atWork.length > 0 ? undefined : 'has given the node up';
 }
 
-/** What this release does not know may be one. */
+/** Recognizes actions that tear nodes down; one that this release does not know may be one. */
 function isTeardownAction(name: ActionName): boolean {
   return !Object.hasOwn(actionTable, name) || actionTable[name].teardown !== undefined;
 }

@@ -45,7 +45,10 @@ export function selectControl(db: Queryable) {
   return db.select(control).from(siteActions).innerJoin(flows, isOfSite).$dynamic();
 }
 
-/** What people read as its state: an operator's pause or stop, too, which the runner may not have heard of yet. */
+/**
+ * Describes the action's state for people: an operator's pause or stop, too, which the runner may not have heard of
+ * yet.
+ */
 export function describeState(action: ActionControl): string {
   if (action.endedAt !== null) return action.state;
   return { run: 'running', hold: 'paused', abort: 'stopping' }[requestOf(action)];
@@ -85,7 +88,7 @@ export async function findOpenAction(db: Queryable, sort: readonly ActionName[])
   return row;
 }
 
-/** Of each action, in the order in which they run. */
+/** Lists the steps of each action, in the order in which they run. */
 export function listActionSteps(
   db: Queryable,
   actions: readonly Pick<SiteAction, 'flowUuid'>[],

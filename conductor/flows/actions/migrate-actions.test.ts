@@ -26,7 +26,7 @@ const steps = ['preflight', 'validate_site_design', 'verify_site', 'baremetal_no
 interface Old {
   readonly id: string;
   readonly columns: Readonly<Record<string, string>>;
-  /** As many as there are; the others are pending. */
+  /** States of the first steps; the others are pending. */
   readonly states: readonly string[];
 }
 

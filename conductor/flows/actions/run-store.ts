@@ -176,7 +176,7 @@ export async function prolongRun(tx: Transaction, actionId: string, ms: number):
     where action_id = ${actionId} and phase is not null`);
 }
 
-/** What nodes at work are doing. */
+/** Records what nodes at work are doing. */
 export async function recordDoing(
   tx: Transaction,
   actionId: string,
@@ -190,14 +190,14 @@ export async function recordDoing(
     where kept.action_id = ${actionId} and kept.name = now_is.name and kept.phase is not null`);
 }
 
-/** What a look at a node, or a change of its labels, has come to. */
+/** Outcome of a look at a node, or of a change of its labels. */
 export interface NodeLook {
   readonly name: string;
   readonly status: 'success' | 'failure';
   readonly reason: Remark | undefined;
 }
 
-/** Of an action that deploys nothing; who looks again records it again. */
+/** Records looks of an action that deploys nothing; a conductor that looks again records it again. */
 export async function recordLooks(tx: Transaction, actionId: string, looks: readonly NodeLook[]): Promise<void> {
   const rows = looks.map(({ reason, ...look }) => ({ ...look, reason: reason && storeRemark(reason) }));
   await tx.execute(sql`

@@ -66,7 +66,7 @@ async function keepSteps(context: StepContext, kind: StepKind, offer: AgentOffer
   );
 }
 
-/** What is on the disks before they are cleaned; a machine that can't list them is cleaned all the same. */
+/** Remembers what is on the disks before they are cleaned; a machine that can't list them is cleaned all the same. */
 async function rememberInventory(context: StepContext): Promise<void> {
   try {
     await readInventory(context);

@@ -37,7 +37,9 @@ async function run(context: StepContext): Promise<ConductorStepOutcome> {
   return { kind: 'done', output };
 }
 
-/** What the ramdisk has sent by itself since this inspection began (`POST /v1/continue_inspection`). */
+/**
+ * Finds the inventory that the ramdisk has sent by itself since this inspection began (`POST /v1/continue_inspection`).
+ */
 async function deliveredInventory(
   context: StepContext,
 ): Promise<{ readonly inventory: JsonObject; readonly pluginData: JsonObject } | undefined> {

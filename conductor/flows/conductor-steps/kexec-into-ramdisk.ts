@@ -38,7 +38,7 @@ export async function wantsKexecIntoRamdisk(
   return (await context.bmc().power.getPowerState({ signal: context.signal })) === 'power on';
 }
 
-/** Of a step that has begun so, and has not come back to a power-on. */
+/** Recognizes a step that has begun so, and has not come back to a power-on. */
 export function isOnItsWay({ step }: StepContext): boolean {
   return Output.safeParse(step.output).success;
 }
@@ -69,7 +69,7 @@ export async function followSystem(context: StepContext, reason: string): Promis
   return waitFor(context.step.waitingFor ?? '');
 }
 
-/** As `planWithAgent`; what came of kexec stays in the step's output. */
+/** Plans as `planWithAgent` does; what came of kexec stays in the step's output. */
 export async function planInRamdisk(context: StepContext): Promise<ConductorStepOutcome> {
   const planned = await planWithAgent(context);
   const noted = z.looseObject({ ramdisk_boot: z.string() }).safeParse(context.step.output);

@@ -44,7 +44,10 @@ async function run(context: StepContext): Promise<ConductorStepOutcome> {
 
 const Warned = z.looseObject({ warnings: z.array(z.string()) });
 
-/** What the agent could not do, though it expects the machine to boot, stands in the step and in the node's history. */
+/**
+ * Boots once the loader is installed; what the agent could not do, though it expects the machine to boot, stands in the
+ * step and in the node's history.
+ */
 async function bootOnceInstalled(context: StepContext, outcome: ConductorStepOutcome): Promise<ConductorStepOutcome> {
   if (outcome.kind !== 'done') return outcome;
   const warnings = (Warned.safeParse(outcome.output).data?.warnings ?? []).map(context.hide);
@@ -103,7 +106,7 @@ function needsBootLoader(node: NodeRow): boolean {
   );
 }
 
-/** What the operator says of a whole-disk image on software RAID, where a disk's identifier finds nothing. */
+/** Gives the operator's UUID of a whole-disk image's root on software RAID, where a disk's identifier finds nothing. */
 function rootUuidOf(node: NodeRow): string | undefined {
   const uuid = node.instanceInfo['image_rootfs_uuid'];
   return typeof uuid === 'string' && uuid !== '' ? uuid : undefined;

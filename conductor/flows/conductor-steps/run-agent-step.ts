@@ -38,7 +38,7 @@ async function startAgentStep(
   return (await resumeAgentStep(context)) ?? sendAgentStep(context, args);
 }
 
-/** What became of the step, if it was sent before; `undefined` = it is to be sent. */
+/** Finds out what became of the step, if it was sent before; `undefined` = it is to be sent. */
 export async function resumeAgentStep(context: StepContext): Promise<ConductorStepOutcome | undefined> {
   return resumeStarted(context, inBandOf(context).executeCommand);
 }
@@ -91,7 +91,8 @@ export async function sendCommand(
 }
 
 /**
- * What became of a command that was sent before this conductor or the answer was lost: a real ironic-python-agent would
+ * Finds out what became of a command that was sent before this conductor or the answer was lost: a real
+ * ironic-python-agent would
  * start it twice, and while it runs no agent takes another. `undefined` = the agent does not have it.
  */
 export async function resumeStarted(context: StepContext, name: string): Promise<ConductorStepOutcome | undefined> {

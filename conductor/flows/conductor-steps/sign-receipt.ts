@@ -76,7 +76,7 @@ export async function signWipe(context: SignContext): Promise<ReceiptRow> {
   });
 }
 
-/** What the last of the flow's wipes has answered: another ramdisk may have made it start over. */
+/** Reads the answer of the last of the flow's wipes: another ramdisk may have made it start over. */
 function readWipe(steps: readonly FlowStepRow[]): { readonly result: ProvedWipe; readonly wipedAt: Date } {
   const wipe = steps.findLast((step) => step.interface === 'deploy' && step.step === 'wipe_disks');
   if (wipe?.state !== 'succeeded' || wipe.endedAt === null) {

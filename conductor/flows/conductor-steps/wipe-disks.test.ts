@@ -30,11 +30,11 @@ interface Situation {
   readonly isRepeated?: boolean;
   /** Uuid of the last deploy that has come as far as writing an image. */
   readonly lastDeploy?: string;
-  /** Of the machine now, beside the two that are always there. */
+  /** Disks of the machine now, beside the two that are always there. */
   readonly moreDisks?: readonly object[];
   /** Disks of earlier inventories that are in none since. */
   readonly missing?: readonly object[];
-  /** What the step has noted before. */
+  /** Notes of the step from before. */
   readonly output?: unknown;
   readonly properties?: object;
 }

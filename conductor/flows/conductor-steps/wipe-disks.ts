@@ -65,7 +65,8 @@ async function requireOwnAgent(context: StepContext): Promise<void> {
 }
 
 /**
- * As recorded by the deploy, else as the operator's hints name it. Before anything is touched, all others must be such
+ * Chooses the disk that the deploy recorded, else the one that the operator's hints name. Before anything is touched,
+ * all others must be such
  * that the next deploy can skip them.
  * @throws AppError `storage_error`
  */

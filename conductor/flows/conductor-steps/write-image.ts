@@ -21,7 +21,7 @@ import { chooseRootDevice } from '#shared/disks/choose-root-device.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 import type { DiskIdentity, OsDisk } from '#shared/wire/erase-result.ts';
 
-/** What a deploy step is made of in an agent that is older than deploy steps, or than this one. */
+/** The command for deploy steps in an agent that is older than deploy steps, or than this one. */
 const oldCommand = 'standby.prepare_image';
 
 export const writeImage: ConductorStep = {

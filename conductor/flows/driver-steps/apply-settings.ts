@@ -28,7 +28,7 @@ import { type BiosSetting, BiosSettingsArgument, type WantedBiosSetting } from '
 import { checkSettings, hasValue, listReadOnly } from '#shared/bios/check-settings.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** What `bios.apply_configuration` does by the BMC. */
+/** Interval of looking whether `bios.apply_configuration` is done by the BMC. */
 
 const pollMs = 5_000;
 /** How long a BMC may show old values after the machine has booted: some read them from the firmware at intervals. */
@@ -150,7 +150,7 @@ interface Comparison {
   readonly hide: (text: string) => string;
 }
 
-/** What is not as wanted. What can't be read is taken as soon as it is not known to wait. */
+/** Compares settings with what is wanted. Those that can't be read are taken as soon as they are not known to wait. */
 async function compare(context: StepContext): Promise<Comparison> {
   const progress = await requireOffered(context, (bmc) => bmc.bios).getProgress({ signal: context.signal });
   const rows = await context.ask(listBiosSettings(context.db, context.node.uuid));

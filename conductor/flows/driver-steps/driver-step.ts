@@ -18,10 +18,10 @@ export interface DriverStep
   isOffered(bmc: Bmc): boolean;
 }
 
-/** Of steps that run only when an operator asks for them. */
+/** Priorities of steps that run only when an operator asks for them. */
 export const onRequest = { abortable: false, priorities: { deploy: 0, clean: 0, service: 0 } } as const;
 
-/** What the node's BMC has for this. @throws AppError `not_supported` */
+/** Finds what the node's BMC has for this. @throws AppError `not_supported` */
 export function requireOffered<T>(context: StepContext, find: (bmc: Bmc) => T | undefined): T {
   const offered = find(context.bmc());
   if (offered !== undefined) return offered;

@@ -67,7 +67,7 @@ async function fetchAndUse<T>(
   }
 }
 
-/** What conductors that were killed have left; others' on the same host are younger, or another user's. */
+/** Removes what conductors that were killed have left; others' on the same host are younger, or another user's. */
 export async function removeLeftImages(now: Date): Promise<void> {
   for (const name of await readdir(tmpdir())) {
     if (!name.startsWith(prefix)) continue;

@@ -47,7 +47,7 @@ const UpdateArgs = z.strictObject({
     .describe('The updates, in order: [{"component": …, "url": …}, …]'),
 });
 
-/** What is done already, kept with the step: a conductor that takes over goes on from there. */
+/** Updates that are done already, kept with the step: a conductor that takes over goes on from there. */
 const Done = z.object({
   updates: z.array(
     z.object({

@@ -16,7 +16,7 @@ export const driverSteps: readonly DriverStep[] = [
   ...raidSteps,
 ];
 
-/** What this node's BMC offers in flows of that kind. */
+/** Lists the steps that this node's BMC offers in flows of that kind. */
 export function offeredSteps(bmc: Bmc, kind: StepKind): DriverStep[] {
   return driverSteps.filter((step) => step.priorities[kind] !== undefined && step.isOffered(bmc));
 }

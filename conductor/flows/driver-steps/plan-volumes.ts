@@ -123,7 +123,7 @@ function chosenByHints(
   }
 }
 
-/** Of one kind; as few as the size needs, the smallest that do. */
+/** Chooses drives of one kind; as few as the size needs, the smallest that do. */
 function chooseAlike(wanted: LogicalDisk, drives: readonly RaidDrive[]): readonly RaidDrive[] | string {
   const kinds = Map.groupBy(drives, ({ rotational, tran }) => `${rotational} ${tran}`);
   const least = levels[wanted.raid_level]?.least ?? 1;

@@ -6,7 +6,10 @@ import { errorCode } from '#shared/errors/app-error.ts';
 
 type Act = (context: StepContext) => Promise<ConductorStepOutcome>;
 
-/** What a step finds missing that the settings of steps before it may bring, and what a BMC says that takes one change only. */
+/**
+ * Codes of what a step finds missing that the settings of steps before it may bring, and of what a BMC says that takes
+ * one change only.
+ */
 const mayNeedReset: ReadonlySet<string> = new Set(['not_supported', 'invalid_argument', 'storage_error']);
 
 /**

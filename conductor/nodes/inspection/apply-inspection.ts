@@ -18,7 +18,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 import { InventoryDocument } from '#shared/wire/inventory.ts';
 import { counted } from '#shared/words.ts';
 
-/** What an inspection has changed, for the operator to read. */
+/** Changes by an inspection, for the operator to read. */
 export interface InspectionSummary {
   /** `null`: nobody has looked for them. */
   readonly disks: number | null;
@@ -39,7 +39,7 @@ export async function applyInspection(
   found: {
     readonly nodeUuid: string;
     readonly inventory: JsonObject;
-    /** What the ramdisk's collectors reported beside the inventory. */
+    /** Data that the ramdisk's collectors reported beside the inventory. */
     readonly pluginData: JsonObject;
     readonly placeOf: PlaceOf;
     readonly conductor: string;
@@ -104,7 +104,7 @@ function readInventory(inventory: JsonObject): InventoryDocument {
   throw new AppError('agent_error', 'the inventory has another form', { cause: parsed.error });
 }
 
-/** What is said to those who may read of the node. */
+/** Remarks for those who may read of the node. */
 interface Remarks {
   readonly node: Ownership;
   readonly warnings: string[];

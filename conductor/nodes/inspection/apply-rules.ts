@@ -89,7 +89,7 @@ async function keptWhereRefused(tx: Transaction, work: () => Promise<void>): Pro
 
 const notShown = "why is in the conductor's log alone: a sensitive rule holds, and the reason may reveal what it says";
 
-/** What rules would make of a node as it is now, without what sensitive rules say or what may reveal it. */
+/** Effect of rules on a node as it is now, without what sensitive rules say or what may reveal it. */
 interface RulesPreview {
   readonly applied: readonly string[];
   /** Fields by their paths: values may be secrets. */

@@ -18,7 +18,7 @@ export interface DiscoverySource {
 /** Parts of BATON_DISCOVERY_LIMIT: what reports itself is anybody's, and must leave room for others. */
 const shares = { address: 8, network: 2 } as const;
 
-/** Of a discovered node, in its `plugin_data`, until it is inspected by its own agent. */
+/** Key of a discovered node's mark, in its `plugin_data`, until it is inspected by its own agent. */
 const mark = 'baton_discovered_from';
 
 export function markSource(source: DiscoverySource | undefined): JsonObject {

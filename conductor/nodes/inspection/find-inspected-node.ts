@@ -8,7 +8,7 @@ import { isAmong } from '#conductor/kernel/db/statement.ts';
 import type { NodesContext } from '#conductor/nodes/context.ts';
 import { reportSharedAddresses } from '#conductor/nodes/ports/report-shared-addresses.ts';
 
-/** What identifies a machine that reports its inspection. */
+/** Identity of a machine that reports its inspection. */
 export interface InspectedMachine {
   /** Lower case. */
   readonly addresses: readonly string[];

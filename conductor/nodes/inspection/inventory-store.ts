@@ -123,7 +123,7 @@ export interface KnownDisks {
   readonly undrivenStorage: readonly string[];
 }
 
-/** What the machine's disks were, and what was on them, when a ramdisk last looked. */
+/** Reads what the machine's disks were, and what was on them, when a ramdisk last looked. */
 export async function latestInventory(db: Queryable, nodeUuid: string): Promise<KnownDisks | undefined> {
   const row = await findInventory(db, nodeUuid);
   if (!row) return undefined;

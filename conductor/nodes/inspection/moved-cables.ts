@@ -40,7 +40,7 @@ export function movedCablesIn(heard: HeardLldp, ports: readonly PluggedPort[], p
   });
 }
 
-/** What every card of an inventory hears. */
+/** Lists what every card of an inventory hears. */
 export function neighboursOf({ interfaces }: HeardLldp): LldpNeighbour[] {
   return interfaces.flatMap(({ lldp }) => (lldp ? (neighbourIn(parseLldp(lldp)) ?? []) : []));
 }
@@ -77,7 +77,7 @@ export function neighbourIn(lldp: ParsedLldp | undefined): LldpNeighbour | undef
   };
 }
 
-/** What a port's `local_link_connection` is by LLDP; `{}` unless both its switch and its port are known. */
+/** Composes a port's `local_link_connection` by LLDP; `{}` unless both its switch and its port are known. */
 export function linkConnection(neighbour: LldpNeighbour | undefined, placeOf: PlaceOf): JsonObject {
   if (!neighbour) return {};
   const { switchId, portId } = placeOf(neighbour);

@@ -2,7 +2,8 @@ import { isUtf8 } from 'node:buffer';
 import type { LldpTlv } from '#shared/wire/inventory.ts';
 
 /**
- * What a switch says of itself, under the names of Ironic's `parse-lldp` hook: `switch_chassis_id`, `switch_port_id`,
+ * A switch's description of itself, under the names of Ironic's `parse-lldp` hook: `switch_chassis_id`,
+ * `switch_port_id`,
  * `switch_system_name`, `switch_mgmt_addresses`, `switch_port_untagged_vlan_id` …
  */
 export type ParsedLldp = Readonly<Record<string, unknown>>;

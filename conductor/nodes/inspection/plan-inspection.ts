@@ -23,7 +23,7 @@ export type InspectedInterface = InventoryInterface & {
   readonly pxe_enabled: boolean;
 };
 
-/** What an inspection means for the node and its ports. */
+/** Changes that an inspection means for the node and its ports. */
 export interface InspectionPlan {
   readonly properties: JsonObject;
   readonly newPorts: readonly Pick<PortRow, 'address' | 'pxeEnabled' | 'localLinkConnection'>[];

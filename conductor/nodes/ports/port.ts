@@ -8,10 +8,13 @@ import type { Resource, ResourceChange } from '#conductor/nodes/resources/resour
 import { findRow } from '#conductor/nodes/resources/resource-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** What says how the machine is connected. */
+/** Fields that say how the machine is connected. */
 const rewiring = ['address', 'localLinkConnection', 'pxeEnabled', 'portgroupUuid'];
 
-/** What says which ports of a switch are the machine's: a project could claim another's machine, and have it moved. */
+/**
+ * Fields that say which ports of a switch are the machine's: a project could claim another's machine, and have it
+ * moved.
+ */
 const wiring = { local_link_connection: 'localLinkConnection', physical_network: 'physicalNetwork' };
 
 type PortChange = ResourceChange<PortRow>;

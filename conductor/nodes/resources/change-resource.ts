@@ -106,7 +106,7 @@ export async function removeResource<Row extends ResourceRow>(
   });
 }
 
-/** What is part of a node changes while no conductor works on it, and the node's history says so. */
+/** Changes a part of a node while no conductor works on the node, with an entry in its history. */
 function inTransaction<Result>(
   context: ResourceContext,
   {

@@ -19,9 +19,9 @@ import { AppError } from '#shared/errors/app-error.ts';
 export interface RowFilter {
   /** Values by column. */
   readonly where?: Readonly<Record<string, string | undefined>>;
-  /** Of the nodes that they are parts of; one or several, with commas between them. */
+  /** Shards of the nodes that they are parts of; one or several, with commas between them. */
   readonly shard?: string | undefined;
-  /** What a caller bound to this project may know of. */
+  /** The project whose caller asks, and may know only of its own nodes. */
   readonly visibleTo?: string | undefined;
 }
 

@@ -32,9 +32,9 @@ export interface ResourceChange<Row> {
  */
 export interface Resource<Row extends ResourceRow> extends ResourceFields {
   readonly table: PgTable & { readonly id: PgColumn; readonly uuid: PgColumn };
-  /** As Ironic's messages say it, `portgroup`; default `what`. */
+  /** Noun as Ironic's messages have it, `portgroup`; default `what`. */
   readonly noun?: string;
-  /** What operators write. */
+  /** Schema of what operators write. */
   readonly description: z.ZodObject;
   /** It may be asked for by its name, too. */
   readonly named?: true;
@@ -46,15 +46,15 @@ export interface Resource<Row extends ResourceRow> extends ResourceFields {
   readonly views?: Readonly<Record<string, (row: Row) => unknown>>;
   /** @throws AppError when it may not be changed in this way now. */
   readonly admit?: (tx: Transaction, change: ResourceChange<Row>) => Promise<void> | void;
-  /** What follows from what was written; the row is the caller's where there is none before. */
+  /** Settles what follows from what was written; the row is the caller's where there is none before. */
   readonly settle?: (after: Partial<Row>, caller: Caller, before?: Row) => Partial<Row>;
   /** Which rows a project may know of, where they are not a part of a node; absent = all. */
   readonly visible?: (project: string) => SQL | undefined;
   /** A row with what it keeps sealed, as a change finds it. @throws AppError `invalid_argument` naming the key that is missing */
   readonly open?: (secrets: Secrets, row: Row) => Row;
-  /** What was written, its secrets sealed; `before` is as `open` has it. */
+  /** Seals the secrets of what was written; `before` is as `open` has it. */
   readonly seal?: (secrets: Secrets, after: Partial<Row>, before?: Row) => Partial<Row>;
-  /** What other tables have of it. */
+  /** Parts of it in other tables. */
   readonly parts?: {
     readonly load: (db: Queryable, rows: readonly Row[]) => Promise<Row[]>;
     readonly save: (tx: Transaction, uuid: string, row: Partial<Row>) => Promise<void>;
@@ -88,7 +88,7 @@ export function viewRow<Row extends ResourceRow>(
   );
 }
 
-/** What an operator could have written to get the row. Pure. */
+/** Describes what an operator could have written to get the row. Pure. */
 export function describeRow<Row extends ResourceRow>(resource: Resource<Row>, row: Row): Record<string, unknown> {
   const values = row as Readonly<Record<string, unknown>>;
   return Object.fromEntries(Object.keys(resource.description.shape).map((field) => [field, values[columnName(field)]]));

@@ -93,7 +93,7 @@ const IscsiTarget = z.object({
 const iscsiPort = 3260;
 
 /**
- * What a node with this volume at boot index 0 boots from.
+ * Finds what a node with this volume at boot index 0 boots from.
  * @throws AppError `invalid_argument` naming the property, `not_supported` for volumes that only an adapter of the
  * machine can boot from.
  */

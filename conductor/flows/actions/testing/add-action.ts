@@ -5,7 +5,7 @@ import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import type { ActionName } from '#conductor/model/action-parameters.ts';
 import type { FlowRequest } from '#conductor/model/flow-states.ts';
 
-/** What operators have asked for, as the flow has it. */
+/** Requests of operators, as the flow has them. */
 export const asked: Readonly<Record<FlowRequest, Pick<typeof flows.$inferInsert, 'held' | 'abortRequested'>>> = {
   run: { held: null, abortRequested: null },
   hold: { held: 'paused', abortRequested: null },

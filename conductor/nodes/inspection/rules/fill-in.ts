@@ -1,6 +1,6 @@
-/** What rules may look at, by the names under which they do. */
+/** Values that rules may look at, by the names under which they do. */
 export interface RuleSubject {
-  /** As the API has it. */
+  /** The node as the API has it. */
   readonly node: Readonly<Record<string, unknown>>;
   readonly inventory: Readonly<Record<string, unknown>>;
   readonly plugin_data: Readonly<Record<string, unknown>>;
@@ -26,7 +26,7 @@ export function fillIn(value: unknown, subject: RuleSubject): unknown {
   return value.replaceAll(reference, (_, each: string) => textOf(lookUp(each, subject)));
 }
 
-/** As Ironic writes what is not there. */
+/** Makes text as Ironic does, also of what is not there. */
 export function textOf(value: unknown): string {
   if (value === undefined || value === null) return 'None';
   return typeof value === 'string' ? value : JSON.stringify(value);

@@ -6,17 +6,17 @@ import { fillIn, type RuleSubject, textOf } from '#conductor/nodes/inspection/ru
 import type { RuleMatches } from '#conductor/nodes/inspection/rules/match-apart.ts';
 import { type InspectionRule, itemsOf, type RuleCall, type Signature } from '#conductor/nodes/inspection-rule.ts';
 
-/** What rules are given: what they may look at, and the node's ports, each as the API has it. */
+/** Input of rules: what they may look at, and the node's ports, each as the API has it. */
 export interface RulesGiven extends RuleSubject {
   readonly ports: readonly { readonly uuid: string; readonly address: string; readonly document: Document }[];
 }
 
-/** What rules make of a node. */
+/** Effect of rules on a node. */
 export interface RulesPlan {
   /** Descriptions of the rules that hold, in their order. */
   readonly applied: readonly string[];
   readonly patch: JsonPatch;
-  /** Of the ports that are changed. */
+  /** Patches of the ports that are changed. */
   readonly ports: readonly { readonly uuid: string; readonly patch: JsonPatch }[];
   /** All of it, where something of it is changed. */
   readonly pluginData: Document | undefined;
@@ -133,7 +133,7 @@ export function planRules(rules: readonly InspectionRule[], given: RulesGiven, m
   };
 }
 
-/** What a loop has come to, and as the rule has it. */
+/** The item that a loop has come to, and as the rule has it. */
 type LoopItem = Pick<RuleSubject, 'item'> & { readonly written?: unknown };
 
 function act({ op, args }: RuleCall, draft: Draft, { written, ...loop }: LoopItem = {}): void {
@@ -224,7 +224,7 @@ function set({ document, patch }: Target, keys: readonly string[], value: unknow
   patch.push({ op: 'add', path: pointerOf(keys), value });
 }
 
-/** What is not there is as good as removed. */
+/** Removes a value; one that is not there is as good as removed. */
 function remove({ document, patch }: Target, keys: readonly string[]): void {
   const parent = keys.slice(0, -1).reduce<unknown>(below, document) as Document | undefined;
   const last = keys.at(-1) ?? '';

@@ -51,7 +51,7 @@ function requireRule({ conditions = [], actions = [] }: Partial<InspectionRuleRo
     throw new AppError('invalid_argument', faults.map((fault) => fault.replace(/^0\./, '')).join('; '));
 }
 
-/** What is stored, and why what of it can't be read. */
+/** Rules that are stored, and why some of them can't be read. */
 export interface StoredRules {
   readonly rules: readonly InspectionRule[];
   readonly faults: readonly string[];
