@@ -21,6 +21,26 @@ afterAll(async () => {
   await machine.close();
 });
 
+const clean = (name: string, settings: readonly object[]) => {
+  const clean_steps = [{ interface: 'bios', step: 'apply_configuration', args: { settings } }];
+  return operator.provision(name, 'clean', { clean_steps, disable_ramdisk: true });
+};
+
+test('what a BMC takes and drops ends the step before the machine is reset', async () => {
+  const name = await enrolSimulatedNode(operator, machine, 'bios-dropped');
+  machine.bmc.quirks.biosDrops = ['NumCores'];
+  await operator.provision(name, 'manage');
+  await operator.waitForState(name, 'manageable');
+  const before = machine.bmc.requests.length;
+  await clean(name, [{ name: 'NumCores', value: 4 }]);
+  const { last_error } = await operator.waitForState(name, 'clean failed');
+  expect(last_error).toMatch(/the BMC has taken it, and does not show it: NumCores: asked for 4, to come is 8/);
+  const resets = machine.bmc.requests.slice(before).filter(({ body }) => body.includes('"On"'));
+  expect(resets).toEqual([]);
+  machine.bmc.quirks.biosDrops = [];
+  await operator.call('DELETE', `/v1/nodes/${name}`);
+});
+
 test('of settings that were taken in part, the error names those that are not shown', async () => {
   const name = await enrolSimulatedNode(operator, machine, 'bios-shown');
   machine.bmc.quirks.biosKeeps = ['NumCores'];
@@ -30,8 +50,7 @@ test('of settings that were taken in part, the error names those that are not sh
     { name: 'SysProfile', value: 'Performance' },
     { name: 'NumCores', value: 4 },
   ];
-  const clean_steps = [{ interface: 'bios', step: 'apply_configuration', args: { settings } }];
-  await operator.provision(name, 'clean', { clean_steps, disable_ramdisk: true });
+  await clean(name, settings);
   const { last_error } = await operator.waitForState(name, 'clean failed');
   expect(last_error).toMatch(/the firmware to take the BIOS settings NumCores = 4 \(now 8\)/);
   expect(last_error).not.toContain('SysProfile');

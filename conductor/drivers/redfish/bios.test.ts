@@ -1,7 +1,9 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { biosContract } from '#conductor/drivers/bios.contract.ts';
 import type { BiosInterface, PowerInterface } from '#conductor/drivers/interfaces.ts';
+import { listDropped } from '#conductor/drivers/redfish/bios-waiting.ts';
 import { redfishHardwareType } from '#conductor/drivers/redfish/redfish.ts';
+import { hastyClock } from '#conductor/drivers/redfish/testing/rigs.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import { silentLog } from '#shared/log.ts';
 import { run } from '#shared/process/run.ts';
@@ -24,7 +26,8 @@ afterEach(async () => {
 async function rig(quirks: Partial<Quirks> = {}): Promise<Rig> {
   const machine = createMemoryMachine();
   const simulator = await startRedfishSimulator({ machine, username: 'admin', password: 'secret', quirks });
-  const type = redfishHardwareType({ run, log: silentLog }, { retryMs: 5, timings: { pollMs: 5, resendAfterMs: 100 } });
+  const context = { run, log: silentLog, clock: hastyClock };
+  const type = redfishHardwareType(context, { retryMs: 5, timings: { pollMs: 5, resendAfterMs: 100 } });
   const { bios, power } = type.connect({
     redfish_address: simulator.address,
     redfish_username: 'admin',
@@ -226,6 +229,61 @@ describe('failures', () => {
     const { bios } = await rig({ tasks: true, taskPolls: 1000 });
     await bios.applySettings(cores);
     expect((await bios.getProgress()).pending).toEqual(cores);
+  });
+});
+
+describe('settings that are taken and dropped', () => {
+  const both = [...cores, { name: 'SysProfile', value: 'Custom' }];
+  const failureOf = async (quirks: Partial<Quirks>, settings = both): Promise<string> => {
+    const { bios } = await rig(quirks);
+    return bios.applySettings(settings).then(
+      () => 'none',
+      (error: unknown) => errorChain(error),
+    );
+  };
+
+  test.each<[string, Partial<Quirks>, string]>([
+    ['that shows every setting', {}, 'NumCores: asked for 2, to come is 8'],
+    ['that shows what waits', { biosListsWaiting: true }, 'NumCores: asked for 2, nothing is to come'],
+  ])('are named by a BMC %s', async (_, quirks, words) => {
+    expect(await failureOf({ ...quirks, biosDrops: ['NumCores'] })).toMatch(
+      new RegExp(`^set BIOS settings NumCores, SysProfile at .*does not show it: ${words}$`),
+    );
+  });
+
+  test.each<[string, Partial<Quirks>]>([
+    ['shows nothing that waits', { biosListsWaiting: true, biosDrops: ['NumCores', 'SysProfile'] }],
+    ['can not be read', { biosDrops: ['NumCores'], unreadableBiosSettings: true }],
+    ['has a task at work', { biosDrops: ['NumCores'], tasks: true, taskPolls: 1000 }],
+  ])('are not known where the place %s', async (_, quirks) => {
+    expect(await failureOf(quirks)).toBe('none');
+  });
+
+  test('are seen once a task has ended, and late', async () => {
+    expect(await failureOf({ biosDrops: ['NumCores'], tasks: true, taskPolls: 0 })).toContain('to come is 8');
+    const { bios, simulator } = await rig();
+    const body = { Attributes: { NumCores: 8, SysProfile: 'PerfPerWatt' } };
+    simulator.inject({ method: 'GET', path: /Bios\/Settings$/, body, times: 3 });
+    await bios.applySettings(both);
+    expect(simulator.faultsLeft()).toBe(0);
+  });
+
+  test.each([404, 500, 503])('are not known where the place answers %i then', async (status) => {
+    const { bios, simulator } = await rig({ biosDrops: ['NumCores'] });
+    simulator.inject({ method: 'PATCH', path: /Settings$/, status: 204 });
+    simulator.inject({ method: 'GET', path: /Bios\/Settings$/, body: {}, times: 1 });
+    simulator.inject({ method: 'GET', path: /Bios\/Settings$/, status, times: 5 });
+    await expect(bios.applySettings(both)).resolves.toBeUndefined();
+    expect(simulator.faultsLeft()).toBeLessThan(5);
+  });
+
+  test.each<[string, Record<string, string | number | boolean>, object, object]>([
+    ['holds at once', { NumCores: 2 }, { NumCores: 2 }, { NumCores: 8 }],
+    ['is written otherwise', { Size: 16, On: true }, { Size: 8, On: 'False' }, { Size: '0016', On: 'True' }],
+    ['is a password', { SETUP001: 'secret', Other: 'secret' }, { SETUP001: '', Other: 'x' }, { Other: '****' }],
+    ['is new', { Later: 'on' }, {}, { NumCores: 8 }],
+  ])('are none of what %s', (_, asked, now, waiting) => {
+    expect(listDropped(asked, { ...now }, { ...waiting })).toEqual([]);
   });
 });
 

@@ -2,6 +2,7 @@ import { callDeadline } from '#conductor/drivers/call-deadline.ts';
 import type { BiosInterface, BiosProgress } from '#conductor/drivers/interfaces.ts';
 import { type RegistryAttribute, readAttributeRegistry } from '#conductor/drivers/redfish/bios-registry.ts';
 import { Bios, biosPlace, failuresOf } from '#conductor/drivers/redfish/bios-resource.ts';
+import { requireWaiting } from '#conductor/drivers/redfish/bios-waiting.ts';
 import type { RedfishClient } from '#conductor/drivers/redfish/client.ts';
 import { attempted, httpStatusOf } from '#conductor/drivers/redfish/errors.ts';
 import { patchResource, type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
@@ -49,9 +50,11 @@ export function redfishBios(system: RedfishSystem): BiosInterface {
         const { attributes, body } = patchBody(bios.data, missing, types);
         const patch = async (): Promise<void> => {
           const places = settingsPlaces(client, Bios, { resource: bios, linked, isLinkedFirst: true, blindly: true });
-          const answer = await patchFirstPlace(client, places, body, signal);
+          const { answer, path } = await patchFirstPlace(client, places, body, signal);
           // a task that ends with the next reset only is not waited for; one that has failed already is reported
-          await peekTask(client, answer, what, signal);
+          const isOver = await peekTask(client, answer, what, signal);
+          const isSeen = isOver && path !== bios.path;
+          if (isSeen) await requireWaiting(system, { bios: bios.path, place: path, asked: attributes, what }, signal);
         };
         await untilTaken(system, patch, (now) => holds(now, attributes), signal);
       });
@@ -126,11 +129,11 @@ async function patchFirstPlace(
   places: SettingsPlaces<Bios>,
   body: unknown,
   signal: AbortSignal,
-): Promise<RedfishAnswer> {
+): Promise<{ readonly answer: RedfishAnswer; readonly path: string }> {
   let refusal: unknown;
   for (let place = await places.next(signal); place !== undefined; place = await places.next(signal)) {
     try {
-      return await patchResource(client, place, body, signal);
+      return { answer: await patchResource(client, place, body, signal), path: place.path };
     } catch (error) {
       if (!places.isElsewhere(error)) throw error;
       refusal ??= error;

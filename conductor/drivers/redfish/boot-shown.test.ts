@@ -61,6 +61,12 @@ describe('boot device', () => {
     expect(await management.setBootDevice('disk', { persistent: asked })).toEqual({ persistent });
   });
 
+  test('one for all boots that is refused and shown since is set', async () => {
+    const { management, simulator } = await rig({ quirks: { bootPatches: 'refused and done' } });
+    expect(await management.setBootDevice('disk', { persistent: true })).toEqual({ persistent: true });
+    expect(simulator.requests.filter(({ method }) => method === 'PATCH')).toHaveLength(1);
+  });
+
   test('a used-up one that is still shown is no success where all is refused', async () => {
     const { management, simulator } = await rig();
     await management.setBootDevice('disk', { persistent: true });

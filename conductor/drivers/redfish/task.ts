@@ -59,7 +59,7 @@ export async function finishTask(
 
 /**
  * Looks once at the task of an accepted request: for work that the BMC takes up at the next reset, where the end can't be
- * awaited but a failure may be known at once.
+ * awaited but a failure may be known at once. Answers whether it has ended.
  * @throws AppError `bmc_error` when the task failed already
  */
 export async function peekTask(
@@ -67,12 +67,16 @@ export async function peekTask(
   answer: RedfishAnswer,
   what: string,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<boolean> {
   const look = lookAtTask(answer);
   throwIfFailed(look, what);
+  if (!isOpen(look)) return true;
   const monitor = monitorOf(answer, client.origin);
-  const next = monitor !== undefined && isOpen(look) ? await lookAgain(client, monitor, signal) : undefined;
-  if (next !== undefined && next !== 'lost') throwIfFailed(lookAtTask(next), what);
+  const next = monitor === undefined ? undefined : await lookAgain(client, monitor, signal);
+  if (next === undefined || next === 'lost') return next === 'lost';
+  const later = lookAtTask(next);
+  throwIfFailed(later, what);
+  return !isOpen(later);
 }
 
 /** `undefined` = the BMC has not answered now, or its web server has in its place: only the task's own word is its end. */

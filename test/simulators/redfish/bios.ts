@@ -87,7 +87,8 @@ export function patchBios(bios: SimulatedBios, body: Record<string, unknown>, qu
       quirks.biosRefuses[name] ?? faultOf(name, value) ?? lockOf(name, { ...bios.values, ...asked }, quirks);
     if (fault !== undefined) return errorAnswer(400, 'PropertyValueError', { text: fault });
   }
-  const values = asked as Record<string, Value>;
+  const all = Object.entries(asked as Record<string, Value>);
+  const values = Object.fromEntries(all.filter(([name]) => !quirks.biosDrops.includes(name)));
   if (quirks.noBiosSettings) bios.values = { ...bios.values, ...values };
   else bios.pending = { ...bios.pending, ...values };
   return undefined;
@@ -160,7 +161,7 @@ export function biosResources(bios: SimulatedBios, quirks: Quirks): Record<strin
             '@odata.type': '#Bios.v1_2_0.Bios',
             Id: 'Settings',
             Name: 'BIOS settings after the next reset',
-            Attributes: readable({ ...bios.values, ...bios.pending }),
+            Attributes: readable({ ...(quirks.biosListsWaiting ? {} : bios.values), ...bios.pending }),
           },
         }),
     ...(quirks.noAttributeRegistry ? {} : registryResources(quirks)),

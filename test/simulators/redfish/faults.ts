@@ -221,6 +221,10 @@ export interface Quirks {
   biosAppliesAfter: Promise<unknown> | undefined;
   /** Attribute → the message that takes the place of its new value at the reset. */
   biosFailsAtReset: Readonly<Record<string, string>>;
+  /** Attributes that a PATCH takes without effect and without a word. */
+  biosDrops: readonly string[];
+  /** Bios' settings list what waits; else every attribute. */
+  biosListsWaiting: boolean;
   /** Attributes that the firmware leaves as they are at the reset, without a word. */
   biosKeeps: readonly string[];
   /** At the reset the firmware takes all settings or, where one fails, none. */
@@ -308,6 +312,8 @@ export const standardQuirks: Readonly<Quirks> = {
   biosRefuses: {},
   biosAppliesAfter: undefined,
   biosFailsAtReset: {},
+  biosDrops: [],
+  biosListsWaiting: false,
   biosKeeps: [],
   biosTakesAllOrNone: false,
 };
