@@ -24,6 +24,7 @@ const leastOfDevices = {
   machines: 4,
   redfish: 3,
   'redfish-media': 11,
+  'redfish-refusals': 8,
   'switch-sessions': 10,
   switches: 31,
 };

@@ -26,8 +26,8 @@ export async function requireWaiting(
   signal: AbortSignal,
 ): Promise<void> {
   const { bios, place, asked, what } = about;
-  const read = async (path: string): Promise<Attributes> =>
-    (await readResource(client, path, Bios, signal)).data.Attributes ?? {};
+  const read = async (path: string): Promise<Attributes | undefined> =>
+    (await readResource(client, path, Bios, signal)).data.Attributes ?? undefined;
   for (let waitMs = firstLookMs; ; waitMs *= 2) {
     let dropped: readonly string[] = [];
     try {
@@ -49,8 +49,12 @@ export async function requireWaiting(
 type Attributes = Readonly<Record<string, unknown>>;
 
 /** What neither holds nor waits, in words. Of what is not shown now, as passwords, nothing is said. Pure. */
-export function listDropped(asked: Asked, now: Attributes, waiting: Attributes): readonly string[] {
-  if (Object.keys(waiting).length === 0) return [];
+export function listDropped(
+  asked: Asked,
+  now: Attributes | undefined,
+  waiting: Attributes | undefined,
+): readonly string[] {
+  if (now === undefined || waiting === undefined || Object.keys(waiting).length === 0) return [];
   return Object.entries(asked).flatMap(([name, value]) => {
     const before = now[name];
     if (isHidden(before) || isSame(before, value)) return [];

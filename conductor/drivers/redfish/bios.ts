@@ -19,6 +19,8 @@ import { type BiosSetting, bareSetting, type WantedBiosSetting, withoutPassword 
 import { AppError } from '#shared/errors/app-error.ts';
 
 const readTimeoutMs = 120_000;
+/** A registry has megabytes, and may be one of many. */
+const describeTimeoutMs = 5 * 60_000;
 const writeTimeoutMs = 120_000;
 
 /** BIOS settings by the system's `Bios` resource and its Settings object (DMTF Bios and Settings schemas, DSP0268). */
@@ -26,7 +28,7 @@ export function redfishBios(system: RedfishSystem): BiosInterface {
   const { client } = system;
   return {
     getSettings: async (options) => {
-      const { signal } = callDeadline(options, readTimeoutMs);
+      const { signal } = callDeadline(options, describeTimeoutMs);
       const { data } = await readBios(system, signal);
       const described = await readAttributeRegistry(client, data.AttributeRegistry, signal);
       return Object.entries(data.Attributes ?? {}).map(([name, value]) => settingOf(name, value, described.get(name)));

@@ -9,6 +9,7 @@ describe('what is not ready is asked again, whatever the method and the status',
     ['iLO, for the state that the system is in', 400, { MessageId: 'iLO.2.22.InvalidOperationForSystemState' }],
     ['iLO 4, in its own spelling', 400, { MessageID: 'iLO.0.10.UnableToModifyDuringSystemPOST' }],
     ['a service that starts', 409, { MessageId: 'Base.1.8.ServiceTemporarilyUnavailable' }],
+    ['AMI, while its host starts', 503, { MessageId: 'Ami.1.0.ServiceTemporarilyUnavailableDueToHostBooting' }],
   ])('%s', async (_maker, status, info) => {
     const bmc = await rig();
     const error = { code: 'Base.1.8.GeneralError', '@Message.ExtendedInfo': [info] };

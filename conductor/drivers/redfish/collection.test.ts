@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { RedfishOptions } from '#conductor/drivers/redfish/redfish.ts';
 import { createRigs, hastyClock } from '#conductor/drivers/redfish/testing/rigs.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
@@ -78,6 +78,17 @@ describe.each(bad)('a part that %s', (_what, fault, options) => {
       code: expect.stringMatching(/^(timeout|unavailable)$/) as string,
     });
   });
+});
+
+test('each part that hangs halves the time of the next, so that a call outlives many', async () => {
+  const bmc = await rig({ clock: hastyClock, redfish: { answerMs: 700 } });
+  bmc.simulator.inject({ method: 'GET', path: /Disk.Bay.[0-2]$/, hang: true, times: 3 });
+  const times = vi.spyOn(AbortSignal, 'timeout');
+  const [controller] = (await bmc.raid?.getControllers()) ?? [];
+  expect(controller?.drives.map(({ name }) => name)).toEqual(['Disk.Bay.3', 'Disk.Bay.4', 'Disk.Bay.5']);
+  const ofDrives = times.mock.calls.map(([ms]) => ms).filter((ms) => ms <= 40_000);
+  times.mockRestore();
+  expect([...new Set(ofDrives)]).toEqual([40_000, 20_000, 10_000, 5_000]);
 });
 
 test('each of an inventory of hundreds has its own time', async () => {

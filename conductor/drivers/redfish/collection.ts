@@ -4,12 +4,16 @@ import { httpStatusOf } from '#conductor/drivers/redfish/errors.ts';
 import { ownPath, requireOwnPath } from '#conductor/drivers/redfish/own-path.ts';
 import { type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
 import { lenient, Reference } from '#conductor/drivers/redfish/schemas.ts';
-import { AppError } from '#shared/errors/app-error.ts';
+import { AppError, errorCode } from '#shared/errors/app-error.ts';
 
 /** Pages of a collection, however many members are on each. */
 const maxPages = 100;
 /** Milliseconds for one member with its retries, so that one that hangs leaves time for others; an answer may take 30 s. */
 const memberMs = 40_000;
+/** Each that hangs halves the time of the next, down to this: a call of two minutes outlives ten of them. */
+const leastMemberMs = 3_000;
+/** How many members have hung, by the call that reads them. */
+const hung = new WeakMap<AbortSignal, number>();
 
 /**
  * A collection's members over all of its pages (DSP0266, "Resource collection responses"), each as `member` has it; what is
@@ -85,13 +89,20 @@ export async function readEach<T>(
 }
 
 /** Reads one of several in a time of its own. */
-export function readMember<T>(
+export async function readMember<T>(
   client: RedfishClient,
   path: string,
   schema: z.ZodType<T>,
   signal: AbortSignal,
 ): Promise<Resource<T>> {
-  return readResource(client, path, schema, AbortSignal.any([signal, AbortSignal.timeout(memberMs)]));
+  const before = hung.get(signal) ?? 0;
+  const ownMs = Math.max(leastMemberMs, memberMs / 2 ** before);
+  try {
+    return await readResource(client, path, schema, AbortSignal.any([signal, AbortSignal.timeout(ownMs)]));
+  } catch (error) {
+    if (errorCode(error) === 'timeout') hung.set(signal, before + 1);
+    throw error;
+  }
 }
 
 /**

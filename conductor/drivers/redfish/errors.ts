@@ -56,6 +56,14 @@ export const laterIds: readonly { readonly id: string; readonly tries: number }[
   { id: 'InvalidOperationForSystemState', tries: 3 },
   // Dell iDRAC: the Lifecycle Controller is not ready (sushy's release notes)
   { id: 'SYS518', tries: Number.POSITIVE_INFINITY },
+  // AMI MegaRAC (its registry): the host starts, or other requests and images are at work
+  { id: 'ServiceTemporarilyUnavailableDueToHostBooting', tries: Number.POSITIVE_INFINITY },
+  { id: 'ServiceTemporarilyUnavailableDueToMutex', tries: Number.POSITIVE_INFINITY },
+  { id: 'MaximumLimitReachedForResource', tries: Number.POSITIVE_INFINITY },
+  { id: 'TaskInRunningState', tries: Number.POSITIVE_INFINITY },
+  // the same by a task that may be of the request itself
+  { id: 'AlreadyRunningTask', tries: 3 },
+  { id: 'TaskAlreadyExists', tries: 3 },
   // DMTF's Base registry; what is in use may be in transition, or be another's for good
   { id: 'ServiceTemporarilyUnavailable', tries: Number.POSITIVE_INFINITY },
   { id: 'ServiceShuttingDown', tries: Number.POSITIVE_INFINITY },

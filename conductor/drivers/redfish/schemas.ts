@@ -138,10 +138,13 @@ export const Task = z
 // one vendor sends the single message without the array
 export const ExtendedInfos = z.union([z.array(Message), Message.transform((info) => [info])]);
 
+// iDRAC 8 of before 2.50 says in which language, as OData's version 3 does
+const Words = z.union([z.string(), z.looseObject({ value: z.string() }).transform(({ value }) => value)]);
+
 export const ErrorBody = z.looseObject({
   error: z.looseObject({
     code: lenient(z.string()),
-    message: lenient(z.string()),
+    message: lenient(Words),
     '@Message.ExtendedInfo': lenient(ExtendedInfos),
   }),
 });

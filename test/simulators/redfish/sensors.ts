@@ -37,10 +37,11 @@ export function sensorLinks({ sensors }: Quirks): Record<string, unknown> {
 }
 
 export function sensorResources({ sensors }: Quirks): Record<string, Record<string, unknown>> {
-  const of = (type: string, value: string) =>
+  const of = (place: string, type: string, value: string) =>
     all
       .filter((each) => each.type === type)
       .map((each, index) => ({
+        '@odata.id': `${chassisPath}/${place}/${index}`,
         MemberId: String(index),
         Name: each.name,
         [value]: each.reading,
@@ -72,14 +73,14 @@ export function sensorResources({ sensors }: Quirks): Record<string, Record<stri
       '@odata.type': '#Thermal.v1_6_0.Thermal',
       Id: 'Thermal',
       Name: 'Thermal',
-      Temperatures: of('Temperature', 'ReadingCelsius'),
-      Fans: of('Rotational', 'Reading').map((fan) => ({ ...fan, ReadingUnits: 'RPM' })),
+      Temperatures: of('Thermal#/Temperatures', 'Temperature', 'ReadingCelsius'),
+      Fans: of('Thermal#/Fans', 'Rotational', 'Reading').map((fan) => ({ ...fan, ReadingUnits: 'RPM' })),
     },
     [`${chassisPath}/Power`]: {
       '@odata.type': '#Power.v1_6_0.Power',
       Id: 'Power',
       Name: 'Power',
-      PowerControl: of('Power', 'PowerConsumedWatts'),
+      PowerControl: of('Power#/PowerControl', 'Power', 'PowerConsumedWatts'),
     },
   };
 }

@@ -73,6 +73,7 @@ export function services({
       UserName: username,
       Password: null,
       RoleId: 'Administrator',
+      AccountTypes: ['Redfish'],
       Enabled: true,
       Locked: false,
       Links: {},

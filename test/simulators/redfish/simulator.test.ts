@@ -37,7 +37,8 @@ test('every link leads to a resource that knows its own path', async () => {
     expect(response.headers.get('odata-version')).toBe('4.0');
     expect(response.headers.get('allow')).toContain('GET');
     expect(response.headers.get('etag')).toMatch(/^"/);
-    for (const [, link] of text.matchAll(/"@odata\.id":"([^"]+)"/g)) await visit(link ?? '');
+    // without the place in the document
+    for (const [, link] of text.matchAll(/"@odata\.id":"([^"#]+)/g)) await visit(link ?? '');
   };
   await visit('/redfish/v1/');
   expect(seen.size).toBeGreaterThan(12);

@@ -160,6 +160,7 @@ export function storageResources(storage: SimulatedStorage, quirks: Quirks): Rec
       Status: { State: 'Enabled', Health: 'OK' },
       StorageControllers: [
         {
+          '@odata.id': `${controllerPath}#/StorageControllers/0`,
           MemberId: '0',
           Name: 'RAID controller',
           SupportedRAIDTypes: Object.keys(leastDrives),
