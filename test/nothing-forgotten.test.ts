@@ -176,10 +176,14 @@ describe('a flow kind', () => {
 
   test('has steps that something runs, and each of these has a place', () => {
     const wanted = kinds.flatMap(([kind, row]) =>
-      [...row.opening, ...row.sorted, ...row.closing, ...(row.beforeWipe ?? []), ...row.cleanup].map((step) => ({
-        kind,
-        key: keyOf(step),
-      })),
+      [
+        ...row.opening,
+        ...row.sorted,
+        ...row.closing,
+        ...(row.beforeWipe ?? []),
+        ...row.cleanup,
+        ...(row.giveBack ?? []),
+      ].map((step) => ({ kind, key: keyOf(step) })),
     );
     // what follows a step, what stands in another's place, and what an operator may list
     const others = [

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { addAction, asked } from '#conductor/flows/actions/testing/add-action.ts';
-import { failStep, finishFlow } from '#conductor/flows/finish-flow.ts';
+import { failStep, finishFlow, stopFlow } from '#conductor/flows/finish-flow.ts';
 import { findOpenFlow, insertFlow, listSteps } from '#conductor/flows/flow-store.ts';
 import { recordStepEvent } from '#conductor/flows/step-log.ts';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
@@ -185,4 +185,22 @@ test.each([
   await releaseLease(db, lease);
   const after = await listSteps(db, flowUuid);
   expect(after.some(({ phase }) => phase === 'cleanup')).toBe(cleansUp);
+});
+
+test('a service that is aborted before its first step leaves its instance on', async () => {
+  const { db } = api.context;
+  await db.update(nodes).set({ provisionState: 'servicing' });
+  const steps = ['boot_ramdisk', 'tear_down_agent'].map((name) =>
+    plannedCore({ interface: 'deploy', step: name, priority: 0 }),
+  );
+  const flowUuid = await db.transaction((tx) => insertFlow(tx, { nodeUuid: uuid, kind: 'service', steps }));
+  const flow = await findOpenFlow(db, uuid);
+  if (!flow) throw new Error('no flow');
+  await db.transaction((tx) => stopFlow(api.context, tx, flow, { error: 'aborted', thenEnd: false }));
+  const after = await listSteps(db, flowUuid);
+  expect(after.map(({ step, state }) => [step, state])).toEqual([
+    ['boot_ramdisk', 'skipped'],
+    ['tear_down_agent', 'skipped'],
+  ]);
+  expect(await finishOpen()).toBe('service failed');
 });

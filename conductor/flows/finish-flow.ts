@@ -1,8 +1,9 @@
+import { hasChangedNothing } from '#conductor/flows/changed-nothing.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
-import { hasChangedNothing } from '#conductor/flows/driver-steps/driver-step.ts';
 import { cleanedEvent, endFlow, followWith, restBeforeWipe } from '#conductor/flows/end-flow.ts';
 import { simulatedWipe } from '#conductor/flows/fakes-flow.ts';
 import { insertSteps, listSteps, updateFlow } from '#conductor/flows/flow-store.ts';
+import { lookAtInstance } from '#conductor/flows/left-running.ts';
 import { planCleanup } from '#conductor/flows/plan-steps.ts';
 import type { StepRecord } from '#conductor/flows/record-outcome.ts';
 import { recordStepEvent, recordStepEvents, type StepEventOptions } from '#conductor/flows/step-log.ts';
@@ -15,7 +16,7 @@ import { countFlow, countStep } from '#conductor/kernel/metrics/metrics.ts';
 import type { FlowKind } from '#conductor/model/flow-kind.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import { isCleaningUp } from '#conductor/model/flow-states.ts';
-import { stepKey, stepTitle } from '#conductor/model/planned-step.ts';
+import { stepTitle } from '#conductor/model/planned-step.ts';
 import { nextProvisionState } from '#conductor/model/provision-states.ts';
 import { applyEvent } from '#conductor/nodes/apply-event.ts';
 import { writeMaintenance } from '#conductor/nodes/change-node.ts';
@@ -54,7 +55,6 @@ export async function failStep(context: EngineContext, record: StepRecord, error
 }
 
 type SkipOptions = Pick<StepEventOptions, 'conductor' | 'now'>;
-const readingSteps = new Set(['management.get_sensors']);
 
 /** Skips what has not run and adds the kind's clean-up steps. @param options.harmless the step that has failed before it acted */
 async function startCleanup(
@@ -68,13 +68,11 @@ async function startCleanup(
 ): Promise<void> {
   const steps = await listSteps(tx, flow.uuid);
   await skipPending(tx, steps, options);
-  const ran = steps.filter(({ state }) => state !== 'pending' && state !== 'skipped');
-  const isHarmless = (step: FlowStepRow): boolean => step.uuid === options.harmless || readingSteps.has(stepKey(step));
-  // the instance of a service that has changed nothing runs on, on its networks
-  const isAsItWas = flow.kind === 'service' && ran.length > 0 && ran.every(isHarmless);
+  const { isAsItWas, hasOnlyBooted } = lookAtInstance(flow, steps, options.harmless);
   if (!isAsItWas) {
     const from = Math.max(...steps.map((each) => each.position)) + 1;
-    await insertSteps(tx, { flowUuid: flow.uuid, phase: 'cleanup', from, steps: planCleanup(flowKinds[flow.kind]) });
+    const cleanup = planCleanup(flowKinds[flow.kind], hasOnlyBooted);
+    await insertSteps(tx, { flowUuid: flow.uuid, phase: 'cleanup', from, steps: cleanup });
   }
   await updateFlow(tx, flow.uuid, { state: options.state, error: options.error, onHold: null, checkInMs: 0 });
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { planCleanup, planSteps } from '#conductor/flows/plan-steps.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
-import type { RequestedStep } from '#conductor/model/planned-step.ts';
+import type { PlanFacts, RequestedStep } from '#conductor/model/planned-step.ts';
 import { AdvertisedStep } from '#shared/wire/step.ts';
 
 const advertise = (step: string, priority: number, more: Record<string, unknown> = {}) =>
@@ -106,6 +106,23 @@ describe('a deploy', () => {
     const stale = planSteps(flowKinds.deploy, { advertised: [], isStale: true, requested });
     expect(names(stale)).toContain('deploy.nobody_has_it');
     expect(() => planSteps(flowKinds.deploy, { advertised: [], requested })).toThrow('no step deploy.nobody_has_it');
+  });
+
+  test('takes no instance down for a step that the list of the last boot lacks; an empty list says nothing', () => {
+    const requested = [request('nobody_has_it', 0)];
+    const service = (facts: Partial<PlanFacts>) => names(planSteps(flowKinds.service, { requested, ...facts }));
+    expect(() => service({ advertised: [advertise('a', 0)], isStale: true })).toThrow(
+      /no step deploy\.nobody_has_it.*they have deploy\.a\); .*reads them again/,
+    );
+    expect(service({ advertised: [], isStale: true })).toContain('deploy.nobody_has_it');
+    expect(service({})).toContain('deploy.nobody_has_it');
+    expect(() => service({ advertised: [] })).toThrow('no step deploy.nobody_has_it');
+  });
+
+  test('does not power off an instance that was left running before it brings it back', () => {
+    const back = ['deploy.switch_to_tenant_network', 'deploy.boot_instance'];
+    expect(names(planSteps(flowKinds.restore, { requested: [], instanceRuns: true }))).toEqual(back);
+    expect(names(planSteps(flowKinds.restore, { requested: [] }))).toEqual(['power.power_off', ...back]);
   });
 
   test('refuses the same step twice', () => {

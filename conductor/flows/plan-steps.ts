@@ -24,7 +24,9 @@ import { parseStepArgs } from '#shared/steps/define-step.ts';
 export function planSteps(kind: FlowKind, facts: PlanFacts): PlannedStep[] {
   const main = kind.asRequested ? inRequestedOrder(kind, facts) : byPriority(kind, facts);
   const plan = [
-    ...kind.opening.map((step) => plannedCore(step)),
+    ...kind.opening
+      .filter(({ step }) => !(facts.instanceRuns && step === 'power_off'))
+      .map((step) => plannedCore(step)),
     ...main.flatMap((step, index) => (wantsReboot(kind, facts, main, index) ? [step, rebootAfter(step)] : [step])),
     ...kind.closing.map((step) => withWipeArgs(plannedCore(step), facts)),
     ...(facts.wipe ? (kind.beforeWipe ?? []) : []).map((step) => plannedCore(step, 'a wipe follows')),
@@ -58,8 +60,9 @@ function withWipeArgs(step: PlannedStep, { wipe }: PlanFacts): PlannedStep {
   return { ...step, args: { preserve_local_storage: wipe.preserveLocalStorage } };
 }
 
-export function planCleanup(kind: FlowKind): PlannedStep[] {
-  return kind.cleanup.map((step) => plannedCore(step, 'after a failure'));
+/** @param givesBack nothing but a boot was done to the machine, whose instance may run again */
+export function planCleanup({ cleanup, giveBack = [] }: FlowKind, givesBack = false): PlannedStep[] {
+  return [...cleanup, ...(givesBack ? giveBack : [])].map((step) => plannedCore(step, 'after a failure'));
 }
 
 /** Ties of priority: higher first (agent-protocol.md §5.3). */
@@ -125,12 +128,21 @@ function inRequestedOrder(kind: FlowKind, facts: PlanFacts): PlannedStep[] {
       checkArgsInfo(request, advertised.argsinfo, { mayBeDisabled: false, rules: advertised.baton_args });
       return { ...plannedAdvertised(advertised, false), ...place };
     }
-    if ((facts.advertised && !facts.isStale) || !kind.inBand) throw unknownStep(request, facts);
+    if (knowsAgentSteps(kind, facts) || !kind.inBand) throw unknownStep(request, facts);
     checkValues(request);
     return { ...plannedAdvertised({ ...request, reboot_requested: false }, false), ...place };
   });
   requirePoweredSteps(steps);
   return steps;
+}
+
+/**
+ * Whether a step that the list lacks is refused. No instance is taken down to learn whether a ramdisk has become another;
+ * but an empty list of an earlier boot is that of an agent without the extension, which has said nothing of steps.
+ */
+function knowsAgentSteps({ giveBack }: FlowKind, { advertised, isStale }: PlanFacts): boolean {
+  if (advertised === undefined) return false;
+  return !isStale || (giveBack !== undefined && advertised.length > 0);
 }
 
 /** A machine that is off has no agent, and nothing else brings it back before the flow's end. */
@@ -150,11 +162,15 @@ function requirePoweredSteps(steps: readonly PlannedStep[]): void {
   }
 }
 
-function unknownStep(step: RequestedStep, { advertised = [], drivers = [] }: PlanFacts): AppError {
+function unknownStep(step: RequestedStep, { advertised = [], drivers = [], isStale }: PlanFacts): AppError {
   const known = [...drivers, ...advertised].map(stepKey).sort().join(', ');
+  const since = isStale
+    ? "; the agent's are those of its last boot: where the ramdisk is another one since, a step that it had (or `wait` " +
+      'for 1 second) boots it and reads them again'
+    : '';
   return new AppError(
     'invalid_argument',
-    `no step ${stepKey(step)}: neither the conductor nor the agent has it (they have ${known || 'none'})`,
+    `no step ${stepKey(step)}: neither the conductor nor the agent has it (they have ${known || 'none'})${since}`,
   );
 }
 

@@ -5,6 +5,7 @@ import { sealSteps } from '#conductor/flows/bios-store.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { offeredSteps } from '#conductor/flows/driver-steps/index.ts';
 import { fakesFlow, whyFaked } from '#conductor/flows/fakes-flow.ts';
+import { isLeftRunning } from '#conductor/flows/left-running.ts';
 import { type PlanDestroys, planDestroys } from '#conductor/flows/plan-destroys.ts';
 import { planSteps } from '#conductor/flows/plan-steps.ts';
 import { checkSettingsOf } from '#conductor/flows/step-args.ts';
@@ -69,6 +70,7 @@ async function readPlanFacts(
     ...(request.kind === 'deploy' && writesNoImage(node)
       ? { withoutImage: 'its deploy interface is custom-agent' }
       : {}),
+    instanceRuns: request.kind === 'restore' && (await isLeftRunning(context.db, node)),
     isFake: fakesFlow(request.kind, node),
     isRamdisk: request.kind === 'deploy' && runsFromRamdisk(node),
     kexec: request.kind === 'deploy' ? await readKexec(context, node) : undefined,

@@ -51,6 +51,8 @@ export interface FlowKind {
   readonly beforeWipe?: readonly CoreStep[];
   /** Run after a failure, so that the node is left safe. */
   readonly cleanup: readonly CoreStep[];
+  /** An instance runs when it begins: what follows the clean-up where nothing but a boot was done to the machine. */
+  readonly giveBack?: readonly CoreStep[];
   /** It does nothing at the machine, so that it may be broken off anywhere. */
   readonly onlyReads?: boolean;
   /** The requested steps run in the order given, and no others (manual cleaning, service). */

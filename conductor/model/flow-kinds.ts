@@ -139,6 +139,7 @@ export const flowKinds: Readonly<Record<FlowKindName, FlowKind>> = {
     during: 'servicing',
     target: 'active',
     closing: [deployStep('tear_down_agent'), ...bootInstance],
+    giveBack: [deployStep('bring_back_instance')],
     asRequested: true,
     inBand: inBand('service'),
     fault: 'service failure',

@@ -97,6 +97,8 @@ export interface PlanFacts {
   readonly withoutImage?: string | undefined;
   /** It is to go into the written system by kexec; `refused` = why it is rebooted all the same. */
   readonly kexec?: { readonly asked: 'kexec' | 'auto'; readonly refused?: string | undefined } | undefined;
+  /** The instance was left running: it is not powered off before it is brought back. */
+  readonly instanceRuns?: boolean;
   /** Nothing is done at the machine but what its fake BMC does: `withoutAgent` says why. */
   readonly isFake?: boolean;
   /** The instance is booted from a ramdisk or an ISO, and nothing is written. */

@@ -9,6 +9,7 @@ import { restartIfSilent } from '#conductor/cluster-steps/restart-if-silent.ts';
 import { waitForAnswers, waitForMembers, waitUntilReady } from '#conductor/cluster-steps/service-steps.ts';
 import { bootInstance } from '#conductor/flows/conductor-steps/boot-instance.ts';
 import { bootRamdisk, deploy } from '#conductor/flows/conductor-steps/boot-ramdisk.ts';
+import { bringBackInstance } from '#conductor/flows/conductor-steps/bring-back-instance.ts';
 import { finalizeRescue } from '#conductor/flows/conductor-steps/finalize-rescue.ts';
 import { gatherSteps } from '#conductor/flows/conductor-steps/gather-steps.ts';
 import { hold, waitStep } from '#conductor/flows/conductor-steps/hold-and-wait.ts';
@@ -38,6 +39,7 @@ export const conductorSteps: readonly ConductorStep[] = [
   tearDownAgent,
   switchToTenantNetwork,
   bootInstance,
+  bringBackInstance,
   rebootRamdisk,
   gatherSteps,
   finalizeRescue,

@@ -57,6 +57,15 @@ describe('service', () => {
     expect(node.machine.state()).toEqual({ power: 'on', runs: 'instance' });
   });
 
+  test('of a step that nobody has is refused, and the instance runs on', async () => {
+    const boots = node.machine.boots();
+    const service_steps = [step('chekc')];
+    const asked = node.operator.provision(node.name, 'service', { service_steps });
+    await expect(asked).rejects.toThrow('no step deploy.chekc');
+    expect(node.machine.boots()).toBe(boots);
+    expect(node.machine.state()).toEqual({ power: 'on', runs: 'instance' });
+  });
+
   test('that fails leaves the machine off; abort brings the instance back', async () => {
     node.machine.faults.failStep = { step: 'check', message: 'the card is dead' };
     await node.operator.provision(node.name, 'service', { service_steps: [step('check')] });

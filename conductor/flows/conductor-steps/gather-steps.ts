@@ -1,4 +1,5 @@
 import { type AgentOffer, askForInventory, askForSteps, saveAgentSteps } from '#conductor/agents/ask-agent.ts';
+import { refusing } from '#conductor/flows/changed-nothing.ts';
 import { startWatchingCables } from '#conductor/flows/conductor-steps/watch-cables.ts';
 import { stepsOf } from '#conductor/flows/flow-store.ts';
 import { readPlan, requireSamePlan } from '#conductor/flows/read-plan.ts';
@@ -14,20 +15,23 @@ import { type StepKind, stepKinds } from '#shared/wire/step.ts';
 export async function planWithAgent(context: StepContext): Promise<ConductorStepOutcome> {
   const { node, flow } = context;
   const kind = flowKinds[flow.kind];
-  // who cleans or inspects has time to learn what the next deploy's plan will be made from
-  const others: readonly StepKind[] = ['clean', 'inspect', 'manual_clean', 'wipe'].includes(flow.kind) ? stepKinds : [];
+  const others = othersOf(flow);
   for (const each of others) if (each !== kind.inBand?.kind) await rememberOthers(context, each);
   // what was read is compared with the disks that are there now
   // and what is to be wiped must be known
   if (flow.planHash !== null || flow.kind === 'wipe') await readInventory(context);
   // an inspection has a step of its own for it
-  else if (others.length > 0 && flow.kind !== 'inspect') await rememberInventory(context);
+  else if (others.length > 1 && flow.kind !== 'inspect') await rememberInventory(context);
   await startWatchingCables(context);
   if (!kind.inBand) return { kind: 'done' };
   const { advertised, version, lacksExtension } = await rememberSteps(context, kind.inBand.kind);
   const request = { kind: flow.kind, requested: flow.requestedSteps, wipe: flow.wipe ?? undefined };
-  const plan = await context.ask(readPlan(context, node, request, advertised));
-  await requireSamePlan(plan, flow.planHash, { disksAreNew: true });
+  // nothing of it has begun
+  const plan = await refusing({ isRepeated: false }, async () => {
+    const read = await context.ask(readPlan(context, node, request, advertised));
+    await requireSamePlan(read, flow.planHash, { disksAreNew: true });
+    return read;
+  });
   return {
     kind: 'done',
     output: {
@@ -37,6 +41,15 @@ export async function planWithAgent(context: StepContext): Promise<ConductorStep
     plan: await stillToRun(context, plan.steps),
     hardwareManagerVersion: version,
   };
+}
+
+/**
+ * Kinds of steps that are remembered besides: who cleans or inspects has time to learn what the next deploy's plan will be
+ * made from, and a service of the instance that is deployed is planned while that runs.
+ */
+function othersOf({ kind }: Pick<StepContext['flow'], 'kind'>): readonly StepKind[] {
+  if (kind === 'deploy') return ['service'];
+  return ['clean', 'inspect', 'manual_clean', 'wipe'].includes(kind) ? stepKinds : [];
 }
 
 /** This flow needs no list of another kind: one that can't be had is left as it was known. */

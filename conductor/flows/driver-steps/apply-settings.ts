@@ -14,13 +14,14 @@ import {
   rememberBiosSettings,
   settingOfRow,
 } from '#conductor/flows/bios-store.ts';
+import { refusing } from '#conductor/flows/changed-nothing.ts';
 import {
   awaitReset,
   hasCalledIn,
   ramdiskIsUp,
   resetMachine,
 } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
-import { refusing, requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
+import { requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
 import { noteOutput } from '#conductor/flows/flow-store.ts';
 import { type ConductorStepOutcome, type StepContext, stepArgs } from '#conductor/flows/step-context.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';

@@ -1,6 +1,6 @@
 import type { Bmc } from '#conductor/drivers/interfaces.ts';
 import type { ConductorStep, StepContext } from '#conductor/flows/step-context.ts';
-import { AppError, errorCode } from '#shared/errors/app-error.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 import type { StepDefinition } from '#shared/steps/define-step.ts';
 
 /**
@@ -26,26 +26,4 @@ export function requireOffered<T>(context: StepContext, find: (bmc: Bmc) => T | 
   const offered = find(context.bmc());
   if (offered !== undefined) return offered;
   throw new AppError('not_supported', `driver ${context.node.driver} does not support the step ${context.step.step}`);
-}
-
-/**
- * Marks the refusals of what a step does first as having changed nothing (`hasChangedNothing`). A run before this one may
- * have acted: its refusals are not marked.
- */
-export async function refusing<T>(
-  { isRepeated }: Pick<StepContext, 'isRepeated'>,
-  act: () => T | Promise<T>,
-): Promise<T> {
-  try {
-    return await act();
-  } catch (error) {
-    if (isRepeated || !(error instanceof AppError) || errorCode(error) !== 'invalid_argument') throw error;
-    const { code, message, cause, retryable, details } = error;
-    throw new AppError(code, message, { cause, retryable, details: { ...details, changedNothing: true } });
-  }
-}
-
-/** Whether a step has said positively that it failed before it acted. */
-export function hasChangedNothing(error: unknown): boolean {
-  return error instanceof AppError && error.details['changedNothing'] === true;
 }

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import type { FirmwareInterface, FirmwareUpdateProgress } from '#conductor/drivers/interfaces.ts';
+import { refusing } from '#conductor/flows/changed-nothing.ts';
 import { awaitReset, resetMachine } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
-import { type DriverStep, onRequest, refusing, requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
+import { type DriverStep, onRequest, requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
 import { withFirmwareImage } from '#conductor/flows/driver-steps/fetch-firmware-image.ts';
 import { settling, settlingLater } from '#conductor/flows/driver-steps/settle-left.ts';
 import { readFirmware, rememberFirmware } from '#conductor/flows/firmware-store.ts';

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import type { RaidController, RaidVolume } from '#conductor/drivers/interfaces.ts';
+import { refusing } from '#conductor/flows/changed-nothing.ts';
 import { awaitReset, resetMachine } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
-import { type DriverStep, refusing, requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
+import { type DriverStep, requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
 import { type PlannedVolume, planVolumes } from '#conductor/flows/driver-steps/plan-volumes.ts';
 import { settling, settlingLater } from '#conductor/flows/driver-steps/settle-left.ts';
 import { saysItIsOver } from '#conductor/flows/hold-power.ts';
