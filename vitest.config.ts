@@ -9,18 +9,21 @@ const filesOf = ({ include, exclude = [] }: (typeof testSets)[TestSet]) => ({
   exclude: [...exclude],
 });
 
-/** What every set of tests has; no limit here is a measure of anything: each is for what would never end. */
+/** Settings that every set of tests has; no limit here is a measure of anything: each is for what would never end. */
 const common = {
   setupFiles: 'test/set-up/measure-file.ts',
   /** One more than cores: a test of machines waits for its BMCs and conductors, one of conductors for heartbeats. */
   maxWorkers: 3,
-  /** As long as a machine may take that has other work to do as well; what comes true at once is seen at once. */
+  /** Time that a machine may take that has other work to do as well; what comes true at once is seen at once. */
   expect: { poll: { timeout: 4 * 60_000 } },
 };
 
 const system = {
   ...common,
-  /** Of a test of machines, three of which may run beside others on a machine that is three times slower than on a good day. */
+  /**
+   * Time of a test of machines, three of which may run beside others on a machine that is three times slower than on a
+   * good day.
+   */
   testTimeout: 50 * 60_000,
   hookTimeout: 50 * 60_000,
   /** Hundreds of conductors and commands start here: what one of them has compiled the next need not. */

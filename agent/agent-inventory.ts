@@ -11,7 +11,7 @@ import type { HeardLldp, LldpTlv } from '#shared/wire/inventory.ts';
 export interface AgentInventory {
   /** Waits until the switches have been listened to. */
   read(): Promise<Inventory>;
-  /** What switches have said so far; the first call has the agent listen, in the background. */
+  /** Resolves with what switches have said so far; the first call has the agent listen, in the background. */
   heardLldp(): Promise<HeardLldp>;
   /** Ends listening, once the signal has aborted. */
   close(): Promise<void>;

@@ -39,7 +39,7 @@ import type { Run } from '#shared/process/run.ts';
 import type { Random } from '#shared/retry.ts';
 import type { OpenTerminal } from '#shared/terminal/terminal.ts';
 
-/** What the agent gets from the process around it. */
+/** Dependencies that the agent gets from the process around it. */
 export interface AgentDependencies {
   readonly run: Run;
   readonly clock: Clock;

@@ -6,7 +6,7 @@ import type { Log } from '#shared/log.ts';
 import type { Run } from '#shared/process/run.ts';
 import type { Progress } from '#shared/wire/progress.ts';
 
-/** What an in-band step may use: nothing else reaches the machine, so that a test can stand in for any of it. */
+/** Means that an in-band step may use: nothing else reaches the machine, so that a test can stand in for any of it. */
 export interface AgentContext {
   readonly run: Run;
   readonly clock: Clock;
@@ -19,11 +19,11 @@ export interface AgentContext {
   readonly ports?: readonly Readonly<Record<string, unknown>>[];
   /** Reports the step's progress to the conductor; cheap to call often, never throws. */
   readonly reportProgress: (progress: Progress) => void;
-  /** What the conductor allows of images; nothing said: all. */
+  /** Policy of the conductor for images; nothing said: all is allowed. */
   readonly imagePolicy?: ImagePolicy;
   /** Shares an image in chunks with the machines that deploy it too; absent where the conductor does not want that. */
   readonly shareImage?: ((image: string) => Share) | undefined;
-  /** What the write step did in this boot. */
+  /** Record of what the write step did in this boot. */
   readonly writtenImage: WrittenImageRecord;
 }
 
@@ -33,7 +33,7 @@ export interface CommandNode {
   readonly properties: Readonly<Record<string, unknown>>;
   readonly instance_info: Readonly<Record<string, unknown>>;
   readonly driver_internal_info: Readonly<Record<string, unknown>>;
-  /** What was made, and what is wanted; absent from a lookup's answer. */
+  /** Volumes that were made, and those that are wanted; absent from a lookup's answer. */
   readonly raid_config?: unknown;
   readonly target_raid_config?: unknown;
   /** From Baton's conductor only keys that begin with `agent_`; a lookup has none. */

@@ -10,7 +10,7 @@ import { type OutboundRules, parseOutboundAllowList } from '#shared/peers/outbou
 import { backOffMs, type Random, retry } from '#shared/retry.ts';
 import { bootTokenHeader, LookupAnswer } from '#shared/wire/agent-calls.ts';
 
-/** What a lookup answers: who this machine is and how to talk to its conductor. */
+/** Answer of a lookup: who this machine is and how to talk to its conductor. */
 export interface FoundNode {
   readonly uuid: string;
   readonly properties: Readonly<Record<string, unknown>>;

@@ -9,7 +9,7 @@ export interface ProgressReporter {
   end(commandId: string): void;
 }
 
-/** What ends sooner needs no report: its result says it all. */
+/** Time before the first report: a command that ends sooner needs none, as its result says it all. */
 const firstReportMs = 250;
 
 /**

@@ -12,7 +12,7 @@ import type { Log } from '#shared/log.ts';
 import { NeighboursAnswer, type NeighboursRequest } from '#shared/wire/neighbours.ts';
 import type { Progress, ProgressReport } from '#shared/wire/progress.ts';
 
-/** What the latest lookup answered: a fresh one replaces it while the server runs. */
+/** Answer of the latest lookup: a fresh one replaces it while the server runs. */
 export interface Session {
   node: FoundNode;
   /** How the last heartbeat went, so that only changes are reported on the console; `undefined` before the first. */
@@ -89,7 +89,9 @@ export async function sendProgress(
   if (answer.status >= 300) throw new AppError('agent_error', `the conductor refused progress: ${faultText(answer)}`);
 }
 
-/** Who deploys the same image. @throws AppError `unavailable`, or `forbidden` when the conductor refuses the list */
+/**
+ * Asks who deploys the same image. @throws AppError `unavailable`, or `forbidden` when the conductor refuses the list
+ */
 export async function askForNeighbours(
   api: ApiClient,
   { node }: Session,
@@ -124,7 +126,7 @@ export type SavedIdentity = z.infer<typeof SavedIdentity>;
 
 const fileName = 'identity.json';
 
-/** What an earlier process of this boot saved; `undefined` when there is nothing usable. */
+/** Reads what an earlier process of this boot saved; `undefined` when there is nothing usable. */
 export async function readSavedIdentity(directory: string, log: Log): Promise<SavedIdentity | undefined> {
   try {
     return SavedIdentity.parse(JSON.parse(await readFile(join(directory, fileName), 'utf8')));

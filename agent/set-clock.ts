@@ -4,10 +4,10 @@ import { errorChain } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
 import type { Run } from '#shared/process/run.ts';
 
-/** What is less wrong does no harm, and `Date` counts whole seconds. */
+/** Tolerated difference: less does no harm, and `Date` counts whole seconds. */
 const toleratedMs = 60_000;
 
-/** What sets the clock. */
+/** Services that set the clock. */
 interface ClockServices {
   readonly run: Run;
   readonly clock: Clock;

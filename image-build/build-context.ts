@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Run } from '#shared/process/run.ts';
 
-/** What every part of a build may use. */
+/** Means that every part of a build may use. */
 export interface BuildContext {
   readonly run: Run;
   /** One line for the person who watches, on stderr. */

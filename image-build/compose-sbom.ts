@@ -4,13 +4,13 @@ export interface NpmPackage {
   readonly name: string;
   readonly version: string;
   readonly license?: string | undefined;
-  /** As in `package-lock.json`: `sha512-…`, base64. */
+  /** Integrity as in `package-lock.json`: `sha512-…`, base64. */
   readonly integrity?: string | undefined;
 }
 
 interface Shipped {
   readonly version: string;
-  /** Of Node.js, `24.21.0`. */
+  /** Version of Node.js, `24.21.0`. */
   readonly node: string;
   readonly npm: readonly NpmPackage[];
   /** `name=version`, of the ramdisk. */

@@ -70,7 +70,7 @@ export async function isPresent(path: string): Promise<boolean> {
   return (await unlessMissing(() => lstat(path))) !== undefined;
 }
 
-/** What `read` gives; `undefined` when it fails because a file is missing. */
+/** Gives the result of `read`; `undefined` when it fails because a file is missing. */
 export async function unlessMissing<T>(read: () => Promise<T>): Promise<T | undefined> {
   try {
     return await read();

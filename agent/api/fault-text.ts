@@ -1,7 +1,8 @@
 import type { ApiAnswer } from '#agent/api/api-client.ts';
 
 /**
- * What an API answer says went wrong, for logs: `409: Node is locked …`. Ironic wraps it as JSON in a string
+ * Finds the text of what an API answer says went wrong, for logs: `409: Node is locked …`. Ironic wraps it as JSON in a
+ * string
  * (`{"error_message": "{\"faultstring\": …}"}`), others give the object itself or `title`.
  */
 export function faultText(answer: ApiAnswer): string {

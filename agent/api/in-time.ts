@@ -38,7 +38,7 @@ export function createInTime({ now, raiseClock, timeoutMs }: InTime) {
   };
 }
 
-/** Of a certificate that is right but for its dates, in OpenSSL's words. */
+/** Recognizes a certificate that is right but for its dates, by OpenSSL's words. */
 function dateProblem(error: unknown): 'not yet valid' | 'not valid any more' | undefined {
   for (let current = error; current instanceof Error; current = current.cause) {
     const { code } = current as NodeJS.ErrnoException;

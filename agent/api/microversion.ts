@@ -1,7 +1,7 @@
 /** The minor number of Ironic's API version `1.N`. */
 export type Microversion = number;
 
-/** What the agent asks for at most, and which field needs which version (agent-protocol.md §2.1). */
+/** Versions: the highest that the agent asks for, and the version that each field needs (agent-protocol.md §2.1). */
 export const microversions = {
   lookup: 62,
   heartbeat: 68,

@@ -3,7 +3,7 @@ import type { BiosSetting, WantedBiosSetting } from '#shared/bios/bios-setting.t
 import { checkSettings } from '#shared/bios/check-settings.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** What the conductor caches, and shows to the operator. */
+/** Settings that the conductor caches, and shows to the operator. */
 export interface AppliedSettings {
   /** All settings as they are now. */
   readonly settings: readonly BiosSetting[];
@@ -64,7 +64,7 @@ async function readAll(sources: readonly SettingSource[]): Promise<readonly Read
   return Promise.all(sources.map(async (source) => ({ source, settings: await source.read() })));
 }
 
-/** Of what is wanted, that which this source has and which is not so yet. */
+/** Selects, of the wanted settings, those that this source has and that are not so yet. */
 function differing(
   source: SettingSource,
   settings: readonly BiosSetting[],

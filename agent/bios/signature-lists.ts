@@ -3,9 +3,9 @@ import { AppError } from '#shared/errors/app-error.ts';
 
 /** Secure Boot keys as operators have them (UEFI 8.2.2, 32.4.1): `.esl` = signature lists, `.auth` = signed ones. */
 export interface KeyUpdate {
-  /** What is to be written: signature lists behind a descriptor. */
+  /** Bytes to be written: signature lists behind a descriptor. */
   readonly payload: Buffer;
-  /** What the variable then holds. */
+  /** Content of the variable afterwards. */
   readonly lists: Buffer;
   readonly isSigned: boolean;
 }

@@ -32,7 +32,7 @@ export interface DeployedSystemOptions {
 const commandTimeoutMs = 10 * 60_000;
 const searchPath = ['usr/sbin', 'usr/bin', 'sbin', 'bin'];
 
-/** What a file system holds that a Linux system is started from. */
+/** Files by which a file system is known to hold a Linux system that can be started. */
 const systemMarks = ['etc/os-release', 'usr/lib/os-release'];
 
 const plainDevices = ['null', 'zero', 'full', 'random', 'urandom', 'tty'];
@@ -102,7 +102,7 @@ async function fillDev(run: Run, folder: string, devices: readonly string[]): Pr
   }
 }
 
-/** Those of disks that the system does not see lead nowhere. */
+/** Copies links; those of disks that the system does not see lead nowhere. */
 async function copyLinks(from: string, to: string): Promise<void> {
   if (!(await exists(from))) return;
   await cp(from, to, { recursive: true, verbatimSymlinks: true });

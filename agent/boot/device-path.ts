@@ -1,5 +1,6 @@
 /**
- * What a boot entry starts: a file on a partition, or something that is not understood. Firmware, efibootmgr 12 to 18 and
+ * The target of a boot entry: a file on a partition, or something that is not understood. Firmware, efibootmgr 12 to 18
+ * and
  * efivar 36 to 39 each word device paths in their own way, so `unknown` says nothing of whether it is of use.
  */
 export type EntryTarget =
@@ -17,7 +18,10 @@ const unknown: EntryTarget = { kind: 'unknown' };
 /** Local disks alone: what is behind USB, Fibre Channel or a network may be unplugged just now. */
 const localNodes = '(?:(?:PciRoot|Pci|Sata|Scsi|NVMe)\\([^()]*\\)/)*';
 const partitionNode = 'HD\\((\\d+),(GPT|MBR),([0-9a-fx-]+),0x[0-9a-f]+,0x[0-9a-f]+\\)/';
-/** What comes behind `File(…)` is the entry's own data; behind a bare path, nobody could tell where that begins. */
+/**
+ * Pattern of a file node; behind `File(…)` comes the entry's own data; behind a bare path, nobody could tell where that
+ * begins.
+ */
 const fileNode = '(?:File\\((\\\\.*?\\.efi)\\)|(\\\\(?:(?!\\.efi).)*\\.efi)$)';
 const worded = new RegExp(`^${localNodes}${partitionNode}${fileNode}`, 'i');
 

@@ -5,7 +5,7 @@ import { probePartitions } from '#agent/storage/partition-table.ts';
 import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
 import { chooseRootDevice } from '#shared/disks/choose-root-device.ts';
 
-/** What the image is on. */
+/** The disk, or the array, that the image is on. */
 export interface DeployedDisk {
   readonly device: BlockDevice;
   /** The disks that firmware knows it by. */
@@ -32,7 +32,7 @@ export async function findDeployedDisk({
   return { device, disks, isRaid: disks[0] !== device, partitions: await probePartitions(run, device.name) };
 }
 
-/** What of `/dev` belongs to it: on RAID the members too. */
+/** Lists what of `/dev` belongs to it: on RAID the members too. */
 export function devicesOf({ device, disks, partitions }: DeployedDisk): readonly string[] {
   const members = disks.flatMap((disk) => [disk, ...disk.partitions]);
   return [device, ...partitions, ...members].map(({ name }) => name);

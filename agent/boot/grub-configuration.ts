@@ -98,7 +98,7 @@ export function renderConfiguration({ kernels, settings }: BootableSystem, rootU
   ].join('\n');
 }
 
-/** As GRUB's script reads it. */
+/** Quotes a word as GRUB's script reads it. */
 function quoted(word: string): string {
   return /^[\w.,:=/@%+-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }

@@ -33,11 +33,11 @@ export interface BootloaderParams {
 
 type Context = Pick<AgentContext, 'run' | 'log' | 'node' | 'writtenImage' | 'imagePolicy'>;
 
-/** What is to boot: the device that the image is on, and the disks that firmware knows it by. */
+/** The system that is to boot: the device that the image is on, and the disks that firmware knows it by. */
 interface Target extends DeployedDisk {
   /** Its boot loader is made here; a whole-disk image, the only kind on RAID, brings its own configuration. */
   readonly isPartitionImage: boolean;
-  /** Of the root file system, where the conductor knows it. */
+  /** UUID of the root file system, where the conductor knows it. */
   readonly rootUuid: string | undefined;
 }
 

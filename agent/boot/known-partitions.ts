@@ -7,7 +7,7 @@ import { errorCode } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
 import type { Run } from '#shared/process/run.ts';
 
-/** What of this machine's partitions is known, by which boot entries are judged. */
+/** Knowledge of this machine's partitions, by which boot entries are judged. */
 export interface KnownPartitions {
   /** PARTUUID by device; `/dev/vda1`. Disks with copies of one image have the same. */
   readonly ids: ReadonlyMap<string, string>;

@@ -16,7 +16,9 @@ import type { Run } from '#shared/process/run.ts';
 
 export type GrubPlatform = 'i386-pc' | 'x86_64-efi';
 
-/** What GRUB needs to find its modules on any root file system that the agent writes, plain or on software RAID. */
+/**
+ * Modules that GRUB needs to find its others on any root file system that the agent writes, plain or on software RAID.
+ */
 const coreModules = 'part_gpt part_msdos ext2 xfs btrfs fat mdraid09 mdraid1x diskfilter search_fs_uuid'.split(' ');
 
 const ramdiskModules = '/usr/lib/grub';

@@ -48,7 +48,9 @@ async function describeReason(run: Run, { name, fsType }: Partition): Promise<st
     : `GRUB does not read its ${fsType ?? 'unknown'} file system, or not all of it`;
 }
 
-/** Those of an ext file system that the ramdisk's GRUB does not know; none where it can't be said which. */
+/**
+ * Lists the features of an ext file system that the ramdisk's GRUB does not know; none where it can't be said which.
+ */
 async function unreadFeatures(run: Run, { name, fsType }: Partition): Promise<readonly string[]> {
   if (!fsType?.startsWith('ext')) return [];
   try {

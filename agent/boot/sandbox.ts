@@ -4,7 +4,10 @@
  * out of a chroot or to the kernel.
  */
 
-/** What package managers, GRUB's tools and scripts need to write files of any owner, and to give up being root. */
+/**
+ * Capabilities that package managers, GRUB's tools and scripts need to write files of any owner, and to give up being
+ * root.
+ */
 const keptCapabilities: ReadonlySet<string> = new Set([
   'cap_audit_write',
   'cap_chown',

@@ -12,7 +12,7 @@ import { partitionName } from '#agent/storage/partition-table.ts';
 import { AppError, errorChain, errorCode } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
 
-/** What is known of the partitions that entries lead to. */
+/** Knowledge of the partitions that entries lead to. */
 export interface BootPlaces {
   readonly known: KnownPartitions;
   /** Files of the EFI system partitions that were looked into, by PARTUUID; as `toFileKey` has them. */
@@ -21,7 +21,7 @@ export interface BootPlaces {
   readonly hasRemovablePath: boolean;
 }
 
-/** What has come of the entries. */
+/** Outcome of writing the entries. */
 export interface WrittenEntries {
   /** Labels of older entries that were removed. */
   readonly removed: readonly string[];

@@ -58,7 +58,7 @@ describe('burnInNetwork', () => {
 });
 
 describe('the stream', () => {
-  /** What the receiver says of a stream that `spoil` has changed. */
+  /** Gives the receiver's word on a stream that `spoil` has changed. */
   const receive = async (spoil: (bytes: Buffer) => Buffer): Promise<unknown> => {
     const sent: Buffer[] = [];
     const server = createServer((socket) => socket.on('data', (chunk) => sent.push(chunk)));

@@ -18,7 +18,7 @@ export interface NetworkPorts {
   readonly partner: number;
 }
 
-/** As ironic-python-agent's fio. */
+/** Ports of ironic-python-agent's fio. */
 const usualPorts: NetworkPorts = { listen: 9000, partner: 9000 };
 /** One stream is one processor's work, and takes one way through a bundle of links. */
 const streams = 4;

@@ -41,7 +41,7 @@ export interface StressResult {
   readonly rate: number | null;
 }
 
-/** What it takes beyond `seconds` to fill the memory at first and to compare it at the end, per MiB. */
+/** Time per MiB that it takes beyond `seconds` to fill the memory at first and to compare it at the end. */
 const extraMsPerMib = 20;
 
 /**

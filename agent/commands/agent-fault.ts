@@ -26,7 +26,7 @@ export class AgentFault extends Error {
   readonly type: FaultType;
   readonly code: 400 | 404 | 409 | 500;
   readonly details: string;
-  /** What `details` describes. Not the `cause`: the chain would say it twice. */
+  /** The error that `details` describes. Not the `cause`: the chain would say it twice. */
   readonly origin: unknown;
 
   constructor(type: FaultType, details: string, origin?: unknown) {

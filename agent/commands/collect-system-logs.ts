@@ -32,7 +32,7 @@ export const collectSystemLogs = defineCommand({
   run: async (services) => ({ system_logs: await packSystemLogs(services) }),
 });
 
-/** What someone needs to find out why a step failed, as base64 of a tar.gz. */
+/** Packs what someone needs to find out why a step failed, as base64 of a tar.gz. */
 export async function packSystemLogs(services: LogSources): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'baton-logs-'));
   try {

@@ -12,7 +12,7 @@ import type { Log } from '#shared/log.ts';
 import type { Run } from '#shared/process/run.ts';
 import type { HeardLldp } from '#shared/wire/inventory.ts';
 
-/** What commands may use. */
+/** Services that commands may use. */
 export interface CommandServices {
   readonly run: Run;
   readonly clock: Clock;
@@ -27,16 +27,19 @@ export interface CommandServices {
   readonly bootMac: string | undefined;
   /** The node as the last lookup reported it, for commands that come without one. */
   readonly node: () => CommandNode;
-  /** What the last lookup allows of images; nothing said: all. */
+  /** Gives what the last lookup allows of images; nothing said: all. */
   readonly imagePolicy?: () => ImagePolicy;
   /** `undefined` where images are not shared with neighbours. */
   readonly shareImage?: () => AgentContext['shareImage'];
   readonly reportProgress: (commandId: string) => AgentContext['reportProgress'];
   /** The image that a step wrote: `standby.get_partition_uuids` and `image.install_bootloader` ask for it. */
   readonly writtenImage: WrittenImageRecord;
-  /** What the machine is made of, with what its switches say where the agent listens for it. */
+  /** Reads what the machine is made of, with what its switches say where the agent listens for it. */
   readonly inventory: () => Promise<Inventory>;
-  /** What switches have said so far, to cards by their MAC; the first call has the agent listen in the background. */
+  /**
+   * Resolves with what switches have said so far, to cards by their MAC; the first call has the agent listen in the
+   * background.
+   */
   readonly heardLldp: () => Promise<HeardLldp>;
   /** The agent's latest log lines. */
   readonly recentLog: () => string;
@@ -55,9 +58,12 @@ export interface CommandDefinition<Params = unknown> {
   readonly params: z.ZodType<Params>;
   /** Disturbs nothing, and is wanted most while something hangs: run beside an asynchronous command. */
   readonly whileBusy?: boolean;
-  /** What it does, for the console, where the command's name doesn't say enough. */
+  /** Describes the command for the console, where its name doesn't say enough. */
   label?(params: Params): string;
-  /** What it returns is the `command_result`; what it throws becomes the `command_error`. */
+  /**
+   * Runs the command: the value that it returns is the `command_result`; the error that it throws becomes the
+   * `command_error`.
+   */
   run(services: CommandServices, params: Params, commandId: string): Promise<unknown>;
 }
 

@@ -6,7 +6,7 @@ import { loadSystem } from '#agent/kexec/load-system.ts';
 
 const noParams = z.strictObject({});
 
-/** What is written reaches the disks: the conductor cuts the power next. */
+/** Has all that is written reach the disks: the conductor cuts the power next. */
 export const sync = defineCommand({
   kind: 'sync',
   params: noParams,
@@ -44,7 +44,7 @@ export const getPartitionUuids = defineCommand({
   run: ({ writtenImage }) => Promise.resolve(partitionUuids(writtenImage)),
 });
 
-/** Of the ramdisk (`image-build`), outside of the agent's control group. */
+/** A program of the ramdisk (`image-build`), outside of the agent's control group. */
 const park = '/usr/lib/baton/park';
 
 /**

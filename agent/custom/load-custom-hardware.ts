@@ -10,7 +10,7 @@ import { diskLosses, longestHoldSeconds, stepInterfaces } from '#shared/wire/ste
 
 export interface CustomHardware {
   readonly managers: readonly HardwareManager[];
-  /** What could not be loaded, and why. Not empty: the agent refuses to list its steps (`step-commands.ts`). */
+  /** Things that could not be loaded, and why. Not empty: the agent refuses to list its steps (`step-commands.ts`). */
   readonly problems: readonly string[];
 }
 

@@ -24,7 +24,7 @@ const scriptExitCodes = {
 const maxPhaseLength = 100;
 
 export interface Script {
-  /** As operators know it: `deploy.write_motd`. */
+  /** Name as operators know it: `deploy.write_motd`. */
   readonly name: string;
   readonly argv: readonly [string, ...string[]];
   readonly cwd?: string;
@@ -78,7 +78,7 @@ export function writtenDevice(context: Pick<AgentContext, 'writtenImage'>): stri
   return context.writtenImage.current?.device ?? null;
 }
 
-/** What stands after `progress:`; '' = nothing. A line may have a MiB. */
+/** Reads what stands after `progress:`; '' = nothing. A line may have a MiB. */
 export function readProgress(line: string): string {
   const mark = 'progress:';
   if (!line.startsWith(mark)) return '';
@@ -212,7 +212,10 @@ async function requireProgram(path: string, file: string): Promise<void> {
   }
 }
 
-/** Of all files of the directory: a step may use any of them. A ramdisk with others is another version. */
+/**
+ * Computes the digest of all files of the directory: a step may use any of them. A ramdisk with others is another
+ * version.
+ */
 async function digestOf(directory: string): Promise<string> {
   const hash = createHash('sha256');
   const entries = await readdir(directory, { recursive: true, withFileTypes: true });

@@ -153,7 +153,7 @@ export type ScriptStep = z.infer<typeof ScriptStep>;
 export const ScriptFile = z.strictObject({
   /** Raised when a flow under way must not mix old and new steps; beside it the files' own bytes count. */
   version: z.string().min(1).default('1'),
-  /** Of several steps with one name that of the better support is used; the built-in ones are `generic`. */
+  /** Support: of several steps with one name that of the better support is used; the built-in ones are `generic`. */
   support: z.enum(['generic', 'mainline', 'service_provider']).default('mainline'),
   /** Says by its exit code whether this is its machine: 0 or 1. Without it every machine is. */
   supported: argv.optional(),

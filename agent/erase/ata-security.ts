@@ -13,7 +13,7 @@ export interface AtaSecurity {
   readonly frozen: boolean;
   /** Also erases what the disk has remapped. */
   readonly enhancedErase: boolean;
-  /** As the disk estimates them; `undefined` where it doesn't. */
+  /** Minutes that the disk estimates; `undefined` where it doesn't. */
   readonly eraseMinutes: number | undefined;
   readonly enhancedEraseMinutes: number | undefined;
 }

@@ -60,12 +60,15 @@ export function nameDisk(disk: Pick<BlockDevice, 'name' | 'serial'>): string {
   return disk.serial === null ? disk.name : `${disk.name} (serial ${disk.serial})`;
 }
 
-/** What holds data of its own and can be written: no optical drive, RAM disk, volume, nor what shows no capacity. */
+/**
+ * Recognizes what holds data of its own and can be written: no optical drive, RAM disk, volume, nor what shows no
+ * capacity.
+ */
 export function isErasable(device: BlockDevice): boolean {
   return isDisk(device) && device.sizeBytes > 0;
 }
 
-/** What may hold data of its own: broken and locked disks too, but no empty slot. */
+/** Recognizes what may hold data of its own: broken and locked disks too, but no empty slot. */
 export function isDisk(device: BlockDevice): boolean {
   if (device.type !== 'disk' || isNoDisk(device.name)) return false;
   if (device.sizeBytes > 0 || busesOfDisks.has(device.tran)) return true;

@@ -25,7 +25,7 @@ export type EraseServices = Pick<AgentContext, 'run' | 'clock' | 'log' | 'signal
 /** How far one disk is. */
 export type OnErased = (method: string, doneBytes: number, totalBytes: number) => void;
 
-/** What the kernel takes at once; between two the erase can be stopped. */
+/** Bytes that the kernel takes at once; between two such windows the erase can be stopped. */
 const discardWindowBytes = 16 * 1024 ** 3;
 
 /** @param sharesHardware another namespace of the same NVMe subsystem must stay as it is */
@@ -43,7 +43,7 @@ export async function readAbilities(
   };
 }
 
-/** What ATA disks are called, among others. */
+/** Recognizes names that ATA disks have, among others. */
 function isScsiName({ name }: BlockDevice): boolean {
   return /^sd[a-z]+$/.test(basename(name));
 }

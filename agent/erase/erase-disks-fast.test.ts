@@ -27,7 +27,7 @@ describe('eraseAllMetadata', () => {
   let directory: string;
   let file: string;
   const commands: string[] = [];
-  /** What the last run left alone. */
+  /** Disks that the last run left alone. */
   const left: string[] = [];
 
   beforeEach(async () => {

@@ -14,7 +14,7 @@ export type EraseMethod =
   | { readonly kind: 'discard'; readonly secure: false }
   | { readonly kind: 'overwrite'; readonly secure: false };
 
-/** What a disk and what is around it can do. */
+/** Abilities of a disk and of what is around it. */
 export interface EraseAbilities {
   readonly nvme?: NvmeAbilities | undefined;
   /** Another namespace of the same NVMe subsystem must stay as it is. */
@@ -46,7 +46,7 @@ export function planErase(abilities: EraseAbilities, options: EraseOptions): rea
   return methods;
 }
 
-/** As the step's result reports it. */
+/** Describes a method as the step's result reports it. */
 export function describeMethod(method: EraseMethod): string {
   if (method.kind === 'nvme_format') return `nvme format, secure erase ${method.secureErase}`;
   if (method.kind === 'nvme_sanitize') return `nvme sanitize, ${method.action}`;

@@ -3,7 +3,7 @@ import type { Clock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
 
-/** What an NVMe controller can do to erase itself (NVMe base specification, Identify Controller). */
+/** Ways in which an NVMe controller can erase itself (NVMe base specification, Identify Controller). */
 export interface NvmeAbilities {
   readonly format: boolean;
   /** Format with secure erase 2: the key is thrown away. */

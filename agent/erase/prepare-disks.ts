@@ -46,7 +46,7 @@ export interface DisksToErase {
   readonly remarks: EraseRemarks;
 }
 
-/** What the step's result says beside of disks. */
+/** Remarks of the step's result beside its disks. */
 export type EraseRemarks = Required<Pick<EraseResult, 'protection' | 'warnings'>>;
 
 /**
@@ -88,7 +88,7 @@ async function surveyDisks(
   };
 }
 
-/** What may hold disks that nobody sees. */
+/** Warns of storage controllers that may hold disks which nobody sees. */
 async function warnOfUndrivenStorage(machine: MachineDisks, run: Run, log: Log): Promise<readonly string[]> {
   if (machine.undrivenStorage === undefined) return [];
   const undriven = await machine.undrivenStorage(run, log);

@@ -22,7 +22,7 @@ const os = testDevice({
 const data = testDevice({ name: '/dev/sdb', serial: 'DATA', model: 'BIG', partitions: [partition('/dev/sdb', 1)] });
 const more = testDevice({ name: '/dev/sdc', serial: 'MORE' });
 
-/** What stands where, as blkid and mdadm tell it. */
+/** Contents of devices, as blkid and mdadm tell them. */
 interface Contents {
   readonly blkid?: Readonly<Record<string, string>>;
   readonly arrays?: Readonly<

@@ -3,7 +3,7 @@ import { blkidProperty, probeSignatures } from '#agent/storage/partition-table.t
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
 
-/** What is recognised on a disk or one of its partitions. */
+/** Contents that are recognised on a disk or one of its partitions. */
 interface Contents {
   readonly device: string;
   readonly type: string | null;
@@ -27,7 +27,7 @@ const sharedTypes: readonly { readonly name: string; readonly matches: (contents
   { name: 'OCFS2', matches: ({ type }) => /^ocfs2?$/i.test(type ?? '') },
 ];
 
-/** What is on the disks and their partitions now, by `blkid`'s low-level probing. */
+/** Probes what is on the disks and their partitions now, by `blkid`'s low-level probing. */
 export async function probeContents(run: Run, disks: readonly BlockDevice[]): Promise<readonly Contents[]> {
   const names = disks.flatMap((disk) => [disk.name, ...disk.partitions.map(({ name }) => name)]);
   const contents = names.map(async (device): Promise<readonly Contents[]> => {

@@ -28,7 +28,7 @@ const noDevices = { sys: '/nowhere', dev: '/nowhere' };
 
 const asUdevWrites = (_wwn: string, digits: string): string => `0x${digits.toLowerCase()}`;
 
-/** What udev prints of these names, in this order. */
+/** Composes what udev prints of these names, in this order. */
 function udevOutput(drawn: readonly (typeof names)[number][]): string {
   const links = drawn.flatMap(([, value, property]) => (property === 'DEVLINKS' ? [value] : []));
   const rest = drawn.filter(([, , property]) => property !== 'DEVLINKS');

@@ -6,7 +6,7 @@ import { compareDisks, serialKey, wwnOf } from '#shared/disks/same-disk.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /**
- * What stands against erasing disks: something uses them that is not a RAID array, or an array that a disk to be kept is
+ * Refuses to erase disks that something uses which is not a RAID array, or an array that a disk to be kept is
  * in too.
  * @throws AppError `storage_error` naming disk and user.
  */

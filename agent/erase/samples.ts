@@ -19,22 +19,22 @@ const sampleCount = 2048;
 /** A disk that answers no more than that can't be compared with what it held. */
 const maxUnreadable = 8;
 
-/** What a place of the disk holds. */
+/** Content of a place of the disk. */
 interface Held {
   readonly offset: number;
   readonly digest: string;
   readonly fill: 'zeros' | 'ones' | undefined;
 }
 
-/** What a disk held right before an erase, to be compared with afterwards. */
+/** Content of a disk right before an erase, to be compared with afterwards. */
 export interface Evidence {
   /** Random bytes, written for the purpose. */
   readonly canaries: readonly Held[];
-  /** What was there anyway; empty for a disk that could not be read. */
+  /** Samples of what was there anyway; empty for a disk that could not be read. */
   readonly samples: readonly Held[];
 }
 
-/** Of a disk that could neither be written nor read. */
+/** Evidence of a disk that could neither be written nor read. */
 export const noEvidence: Evidence = { canaries: [], samples: [] };
 
 /** Reads places all over the disk. Those that can't be read are left out; after too many of them all are. */

@@ -23,7 +23,10 @@ export async function activateHardware(managers: readonly HardwareManager[]): Pr
   return active;
 }
 
-/** What the conductor sends back with each step as `deploy_version`, `clean_version` or `service_version`. */
+/**
+ * Gives the versions that the conductor sends back with each step as `deploy_version`, `clean_version` or
+ * `service_version`.
+ */
 export function hardwareVersions(hardware: ActiveHardware): HardwareManagerVersion {
   return Object.fromEntries(hardware.map(({ manager }) => [manager.name, manager.version]));
 }

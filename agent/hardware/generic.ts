@@ -1,7 +1,7 @@
 import { type HardwareManager, hardwareSupport } from '#agent/hardware/hardware-manager.ts';
 import { steps } from '#agent/steps/index.ts';
 
-/** What works on any machine that Linux runs on. */
+/** Hardware manager of what works on any machine that Linux runs on. */
 export const genericHardwareManager: HardwareManager = {
   className: 'GenericHardwareManager',
   name: 'generic_hardware_manager',

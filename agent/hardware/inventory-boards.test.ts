@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { readBoards } from '#agent/hardware/inventory-boards.ts';
 import { run } from '#shared/process/run.ts';
 
-/** As Debian's dmidecode 3.4 prints it: two modules of three places. */
+/** Output of Debian's dmidecode 3.4: two modules of three places. */
 const memory = `# dmidecode 3.4
 Handle 0x1000, DMI type 16, 23 bytes
 Physical Memory Array
@@ -73,7 +73,7 @@ afterEach(async () => {
   await rm(directory, { recursive: true });
 });
 
-/** What `dmidecode` prints for each type that it is asked for. */
+/** Sets what `dmidecode` prints for each type that it is asked for. */
 async function firmwareSays(texts: Readonly<Record<string, string>>): Promise<void> {
   for (const [name, text] of Object.entries(texts)) await writeFile(join(directory, name), text);
   const program = join(directory, 'dmidecode');

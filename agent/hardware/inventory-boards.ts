@@ -11,7 +11,7 @@ export interface BoardInfo {
   readonly serial_number: string | null;
 }
 
-/** What the firmware reports of the machine's parts (SMBIOS), by `systeminformation` and `dmidecode`. */
+/** Parts of the machine as the firmware reports them (SMBIOS), by `systeminformation` and `dmidecode`. */
 export interface Boards {
   readonly board: BoardInfo;
   readonly chassis: Omit<BoardInfo, 'model'> & { readonly type: string | null; readonly asset_tag: string | null };
@@ -59,7 +59,7 @@ export async function readBoards(run: Run): Promise<Boards> {
 }
 
 interface Place {
-  /** As it is written beside it. */
+  /** Slot as it is written beside it. */
   readonly slot: string;
   /** Whether there are more bits than the data's. */
   readonly ecc: boolean | null;
@@ -67,7 +67,7 @@ interface Place {
   readonly isSizeUnknown: boolean;
 }
 
-/** What `systeminformation` 5.33 leaves out, or has wrong (no module has ECC there); in its order. */
+/** Reads what `systeminformation` 5.33 leaves out, or has wrong (no module has ECC there); in its order. */
 async function readPlaces(run: Run): Promise<readonly Place[]> {
   const { stdout } = await run('dmidecode', ['-t', '17']).catch(() => ({ stdout: '' }));
   const blocks = stdout.split(/^Memory Device$/m).slice(1);

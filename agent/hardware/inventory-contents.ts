@@ -5,7 +5,8 @@ import type { Run } from '#shared/process/run.ts';
 import type { DiskContent } from '#shared/wire/inventory.ts';
 
 /**
- * What stands on a disk now, by `blkid`'s low-level probing (udev's database lags behind): its partition table or what
+ * Reads what stands on a disk now, by `blkid`'s low-level probing (udev's database lags behind): its partition table or
+ * what
  * covers the whole of it, its partitions, the arrays and volumes made of it. `null`, with the reason logged, when the
  * disk can't be read: a broken disk must not hide the others.
  */

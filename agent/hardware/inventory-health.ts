@@ -3,7 +3,7 @@ import type { Log } from '#shared/log.ts';
 import type { Run } from '#shared/process/run.ts';
 import type { DiskHealth } from '#shared/wire/inventory.ts';
 
-/** What is read of `smartctl --json`; a field that is otherwise than expected costs itself alone. */
+/** Fields that are read of `smartctl --json`; one that is otherwise than expected costs itself alone. */
 const count = z.number().optional().catch(undefined);
 const Report = z.looseObject({
   firmware_version: z.string().optional().catch(undefined),
@@ -36,7 +36,7 @@ export interface DiskSaying {
   readonly health: DiskHealth | null;
 }
 
-/** What a disk says of its firmware and health, by `smartctl`. Never rejects. */
+/** Reads what a disk says of its firmware and health, by `smartctl`. Never rejects. */
 export async function readHealth(run: Run, device: string, log: Log): Promise<DiskSaying> {
   try {
     const { stdout } = await run('smartctl', ['--json', '--info', '--health', '--attributes', device], {

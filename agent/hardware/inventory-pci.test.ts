@@ -4,7 +4,7 @@ import { ranWell } from '#agent/testing/fake-services.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { silentLog } from '#shared/log.ts';
 
-/** As `lspci -Dvmmnnk` of Debian's pciutils prints it. */
+/** Output of `lspci -Dvmmnnk` of Debian's pciutils. */
 const lspci = `Slot:	0000:00:00.0
 Class:	Host bridge [0600]
 Vendor:	Intel Corporation [8086]

@@ -18,7 +18,7 @@ const boardClasses = /^(06|08|11|13)/;
 const storageClasses = /^(01|0805)/;
 /** 3D controllers, co-processors, processing accelerators. */
 const acceleratorClasses = /^(0302|0b40|12)/;
-/** Who makes GPUs: other displays are BMCs' and hypervisors'. */
+/** Vendors that make GPUs: other displays are BMCs' and hypervisors'. */
 const gpuVendors: ReadonlySet<string> = new Set(['10de', '1002', '8086']);
 
 /** The machine's PCI devices by `lspci`. Never rejects: a machine may be without that bus. */

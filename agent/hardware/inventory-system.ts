@@ -37,7 +37,10 @@ export async function readSystemVendor(roots: { readonly sys: string }): Promise
   readonly product_name: string;
   readonly serial_number: string;
   readonly manufacturer: string;
-  /** As Linux shows it, which is as kubelets report it: who takes a machine out of a cluster compares the two. */
+  /**
+   * UUID as Linux shows it, which is as kubelets report it: a step that takes a machine out of a cluster compares the
+   * two.
+   */
   readonly baton_system_uuid: string | null;
   readonly firmware: { readonly vendor: string; readonly version: string; readonly build_date: string };
 }> {
@@ -66,7 +69,7 @@ export interface CpuInfo {
   readonly frequency: string;
   /** Logical processors; `null`: the kernel lists them in another form. */
   readonly count: number | null;
-  /** As `uname -m` says it: `x86_64`. */
+  /** Architecture as `uname -m` says it: `x86_64`. */
   readonly architecture: string;
   readonly flags: readonly string[];
   /** `null`: the kernel doesn't say, as on many ARM machines. */

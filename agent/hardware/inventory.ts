@@ -84,7 +84,7 @@ export interface InventoryOptions {
   readonly run: Run;
   readonly log: Log;
   readonly bootMac?: string | undefined;
-  /** What switches have said, once it is known. */
+  /** LLDP data of switches, once it is known. */
   readonly lldp?: Promise<LldpByNic> | undefined;
   readonly roots?: KernelRoots;
   /** Other ones only in tests. */

@@ -56,11 +56,11 @@ export interface InterfaceInfo {
   readonly ipv4_address: string | null;
   readonly ipv6_address: string | null;
   readonly has_carrier: boolean;
-  /** What the switch says; `null` when nothing was heard, or nobody listened. */
+  /** LLDP data of the switch; `null` when nothing was heard, or nobody listened. */
   readonly lldp: readonly LldpTlv[] | null;
   readonly vendor: string | null;
   readonly product: string | null;
-  /** Of InfiniBand's cards alone, which the agent doesn't list. */
+  /** Client id of InfiniBand's cards alone, which the agent doesn't list. */
   readonly client_id: null;
   /** `em1`: of cards on the board, as the firmware numbers them. */
   readonly biosdevname: string | null;

@@ -43,7 +43,7 @@ export function advertisedSteps(hardware: ActiveHardware, kind: StepKind): Recor
   );
 }
 
-/** Who can run a step: best support first, so that the next one may try where the first finds it can't. */
+/** Lists who can run a step: best support first, so that the next one may try where the first finds it can't. */
 export function stepCandidates(
   hardware: ActiveHardware,
   kind: StepKind,

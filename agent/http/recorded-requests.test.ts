@@ -16,7 +16,7 @@ interface Recorded {
   readonly faultstring?: string;
 }
 
-/** What real Ironic 29.0.5 and curl sent to the real agent 10.2.0, and what that answered. */
+/** Requests of real Ironic 29.0.5 and curl to the real agent 10.2.0, and its answers. */
 const recorded = JSON.parse(
   await readFile(new URL('recorded-requests.json', import.meta.url), 'utf8'),
 ) as readonly Recorded[];

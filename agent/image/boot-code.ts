@@ -1,7 +1,7 @@
 import type { ImageRest } from '#agent/image/check-table.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** What a PC's firmware runs: the first sector without table and signature. */
+/** Bytes that a PC's firmware runs: the first sector without table and signature. */
 const codeBytes = 440;
 const sectorBytes = 512;
 const entriesAt = [446, 462, 478, 494] as const;

@@ -4,7 +4,7 @@ export type Digest = keyof typeof digestLengths;
 
 /** One line of a checksum file. */
 export interface ChecksumEntry {
-  /** As it is written, without `./`; none for a bare value. */
+  /** Name as it is written, without `./`; none for a bare value. */
   readonly name: string | undefined;
   /** None for a digest of another kind, as `BLAKE2b`, that has as many digits. */
   readonly algorithm: Digest | undefined;
@@ -19,7 +19,7 @@ const plainLine = /^\\?(?<hex>[0-9a-fA-F]{32,128})\s+[ *]?(?<name>\S.*)$/;
 const otherLines = [/^(?<hex>[0-9a-fA-F]{32,128});(?<name>\S.*)$/, /^(?<name>\S+):\s+(?<hex>[0-9a-fA-F]{32,128})$/];
 const bareValue = /^(?<hex>[0-9a-fA-F]{32,128})(?:\s+-)?$/;
 
-/** Of several digests the first is the one to trust. */
+/** Digests from the strongest on: of several the first is the one to trust. */
 export const strongest: readonly Digest[] = ['sha512', 'sha384', 'sha256', 'sha224', 'sha1', 'md5'];
 
 /** Digests that hex digits of this number may be. */

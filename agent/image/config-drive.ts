@@ -43,7 +43,7 @@ export function checkMountable(image: Buffer, disk: Pick<BlockDevice, 'name' | '
   );
 }
 
-/** What a URL serves may be the base64 text or the image itself. */
+/** Unwraps what a URL serves: the base64 text or the image itself. */
 function unwrap(bytes: Buffer): Buffer {
   return isGzip(bytes) || isIso9660(bytes) || isFat(bytes) ? bytes : decodeBase64(bytes.toString('latin1'));
 }

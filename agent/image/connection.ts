@@ -50,7 +50,8 @@ interface Waiter {
 }
 
 /**
- * What arrived and nobody has taken yet stays in `rest`, with reading paused: that is the back-pressure.
+ * Opens a connection. Data that arrived and nobody has taken yet stays in `rest`, with reading paused: that is the
+ * back-pressure.
  */
 export function openConnection(url: URL, options: ConnectionOptions): Connection {
   const state = { rest: new Uint8Array() as Uint8Array, ended: false, failure: undefined as AppError | undefined };
@@ -241,7 +242,7 @@ async function readLine(state: { rest: Uint8Array }, fill: Connection['fill']): 
   }
 }
 
-/** Of what is here: up to the end of a line, or all. */
+/** Takes what is here: up to the end of a line, or all. */
 function takeToLineEnd(state: { rest: Uint8Array }): Uint8Array {
   const end = state.rest.indexOf(lineFeed) + 1;
   const taken = state.rest.subarray(0, end === 0 ? state.rest.length : end);

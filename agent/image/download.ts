@@ -42,7 +42,7 @@ interface State {
   since: number;
   totalBytes: number | undefined;
   encoding: ContentEncoding | undefined;
-  /** What each server calls this version of the file, for If-Range. */
+  /** Validators by which each server knows this version of the file, for If-Range. */
   readonly validators: Map<string, string | undefined>;
   /** Servers that answered a request for a range with another. */
   readonly withoutRanges: Set<string>;

@@ -44,7 +44,7 @@ export function findChecksum(text: string, names: readonly string[], wanted: Wan
   return fitting[0]?.hex ?? '';
 }
 
-/** Those for the image itself before those that may be. */
+/** Lists the entries for the image itself before those that may be. */
 function entriesFor(text: string, names: readonly string[], paths: readonly string[]): readonly ChecksumEntry[] {
   const { entries, lineCount } = parseChecksumFile(text);
   const exact = names.map((each) => entries.filter(({ name }) => name === each)).find(({ length }) => length > 0);
@@ -61,7 +61,7 @@ function endsWithPath(path: string, name: string): boolean {
   return path === wanted || path.endsWith(`/${wanted}`);
 }
 
-/** What the bytes of the image as served must hash to. */
+/** The checksum that the bytes of the image as served must have. */
 export interface ExpectedChecksum {
   readonly algorithm: 'sha256' | 'sha384' | 'sha512';
   /** Lower-case hex. */

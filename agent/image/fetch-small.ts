@@ -11,7 +11,7 @@ const firstBytes = 64 * 1024;
 
 export interface FetchOptions {
   readonly signal: AbortSignal;
-  /** As `authorization`; redirects to another origin go without it. */
+  /** Headers such as `authorization`; redirects to another origin go without them. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Where the file may come from. */
   readonly rules?: OutboundRules | undefined;

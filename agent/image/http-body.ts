@@ -25,7 +25,7 @@ export interface HttpAnswer {
 }
 
 const maxRedirects = 5;
-/** Of one answer; real ones have some twenty lines. */
+/** Limit of lines of one answer; real ones have some twenty. */
 const maxHeaderLines = 200;
 const maxHeaderCharacters = 64 * 1024;
 const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
@@ -141,7 +141,7 @@ function withoutAuthorization(headers: Readonly<Record<string, string>>): Readon
   return Object.fromEntries(Object.entries(headers).filter(([name]) => name !== 'authorization'));
 }
 
-/** Of one answer: 100, 103. */
+/** Limit of interim answers to one request: 100, 103. */
 const maxInterimAnswers = 20;
 
 /** Passes over what a server says while it is still at work (RFC 9110 §15.2). */

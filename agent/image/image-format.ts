@@ -4,7 +4,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 /** Formats that can be written. */
 export type ImageFormat = 'raw' | 'qcow2';
 
-/** What an image's first bytes are known by; places as in their specifications. */
+/** Signatures that an image's first bytes are known by; places as in their specifications. */
 const signatures: ReadonlyArray<readonly [what: string, at: number, text: string]> = [
   ['a qcow2 image', 0, 'QFI\u00fb'],
   ['a QED image', 0, 'QED\u0000'],
@@ -48,7 +48,7 @@ const texts: ReadonlyArray<readonly [what: string, pattern: RegExp]> = [
   ['a checksum file', /^(?:[0-9a-f]{32,128} [ *]\S|[A-Z0-9-]+ ?\([^)]+\) ?= ?[0-9a-f]{32,})/i],
 ];
 
-/** Of text that is looked at. */
+/** Bytes of text that are looked at. */
 const textBytes = 512;
 
 /**

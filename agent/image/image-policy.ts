@@ -1,7 +1,7 @@
 import { AppError } from '#shared/errors/app-error.ts';
 import type { OutboundRules } from '#shared/peers/outbound-url.ts';
 
-/** What the conductor allows of images (`config` of the lookup, agent-protocol.md §2.2); what is absent is allowed. */
+/** Policy of the conductor for images (`config` of the lookup, agent-protocol.md §2.2); what is absent is allowed. */
 export interface ImagePolicy {
   /** `raw`, `gpt`, `qcow2`… */
   readonly permittedFormats?: readonly string[] | undefined;

@@ -3,7 +3,7 @@ import type { ReadPiece } from '#agent/image/range-reader.ts';
 import type { Slot } from '#agent/image/slot-pool.ts';
 
 export interface PieceOptions {
-  /** As of `createRangeReader`; default: such servers give nothing. */
+  /** Bytes to skip, as `createRangeReader` has it; default: such servers give nothing. */
   readonly skipTo?: number;
   /** Default: as often as the download itself. */
   readonly maxTries?: number;

@@ -6,7 +6,7 @@ import type { ImageInfo } from '#shared/in-band/image-info.ts';
 const ephemeralFormats = ['ext2', 'ext3', 'ext4', 'vfat'] as const;
 export type EphemeralFormat = (typeof ephemeralFormats)[number];
 
-/** What `image_info` wants of the disk of a partition image. */
+/** Layout that `image_info` wants of the disk of a partition image. */
 export interface RequestedPartitions extends RequestedLayout {
   readonly ephemeralFormat: EphemeralFormat;
   /** Neither the partition table nor the ephemeral partition is touched. */

@@ -270,7 +270,7 @@ describe('failures', () => {
   });
 });
 
-/** As a stream: zstd makes the window no larger than what it knows to come. */
+/** Packs as a stream: zstd makes the window no larger than what it knows to come. */
 function packLong(params: Record<number, number>): Promise<Buffer> {
   const packer = createZstdCompress({ params });
   packer.write(image.subarray(0, mib));

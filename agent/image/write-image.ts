@@ -50,9 +50,9 @@ export interface WriteImageOptions {
 
 export interface WrittenBytes {
   readonly imageBytes: number;
-  /** Of these, bytes that were sent to the disk: holes are not. */
+  /** Bytes, of these, that were sent to the disk: holes are not. */
   readonly writtenBytes: number;
-  /** Of an image in chunks. */
+  /** Origins of the bytes of an image in chunks. */
   readonly origin?: BytesByOrigin;
   readonly downloadedBytes: number;
   readonly format: ImageFormat;

@@ -10,15 +10,16 @@ export interface WrittenImage {
   /** `/dev/vda` */
   readonly device: string;
   /**
-   * Of a whole-disk image the MBR's disk identifier, `0x12345678`, or `null` when it is zero; of a partition image the
+   * Identifier of the root: of a whole-disk image the MBR's disk identifier, `0x12345678`, or `null` when it is zero;
+   * of a partition image the
    * root file system's UUID.
    */
   readonly rootUuid: string | null;
-  /** Of a partition image, its ESP's UUID; `null` without ESP. */
+  /** UUID of a partition image's ESP; `null` without ESP. */
   readonly efiSystemPartitionUuid?: string | null;
-  /** Of an image in chunks: where its bytes came from. */
+  /** Origins of the bytes of an image in chunks. */
   readonly origin?: BytesByOrigin;
-  /** What `headSha256` is of, when that is not the whole device: `/dev/vda3`. */
+  /** The device that `headSha256` is of, when that is not the whole device: `/dev/vda3`. */
   readonly headOf?: string;
   /** Digest of the first MiB as the step left it: something else may have changed the disk since. */
   readonly headSha256: string;

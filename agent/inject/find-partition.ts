@@ -11,7 +11,7 @@ export interface TargetDisk {
   readonly partitions: readonly ProbedPartition[];
 }
 
-/** What no file system stands on directly. */
+/** Types that no file system stands on directly. */
 const noFileSystem = /^(swap|LVM2_member|crypto_LUKS|linux_raid_member|.*_raid_member)$/i;
 
 /**

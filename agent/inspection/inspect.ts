@@ -74,7 +74,8 @@ const collectors: Readonly<Record<string, Collector>> = {
 };
 
 /**
- * What the machine is, in the form of ironic-python-agent's inspection (agent-protocol.md §2.5). A collector that fails
+ * Builds the report of what the machine is, in the form of ironic-python-agent's inspection (agent-protocol.md §2.5). A
+ * collector that fails
  * or is unknown costs its own part; `error` reports it, and the conductor fails the inspection.
  */
 async function buildReport(names: readonly string[], services: ReportServices): Promise<Report> {

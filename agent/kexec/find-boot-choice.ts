@@ -14,14 +14,15 @@ export interface FoundChoice extends BootChoice {
   readonly partition: ProbedPartition;
 }
 
-/** Of the root file system, and of a file system for /boot. */
+/** Folders of GRUB on the root file system, and on a file system for /boot. */
 const grubFolders = ['boot/grub', 'boot/grub2', 'grub', 'grub2'];
 const readable: ReadonlySet<string> = new Set(['ext2', 'ext3', 'ext4', 'xfs', 'vfat']);
 const maxEntries = 100;
 const maxEntryBytes = 64 * 1024;
 
 /**
- * What the boot loader of a deployed system would start. Its file systems are mounted read-only, one after the other.
+ * Finds what the boot loader of a deployed system would start. Its file systems are mounted read-only, one after the
+ * other.
  * @throws AppError `not_supported` where that can't be known for certain; `storage_error`
  */
 export async function findBootChoice(
@@ -49,7 +50,7 @@ export async function findBootChoice(
   return only;
 }
 
-/** Of the EFI system partition, and of a partition for kernels beside it. */
+/** Menu of the EFI system partition, and of a partition for kernels beside it. */
 interface FoundMenu {
   readonly entries: {
     readonly id: string;
@@ -60,7 +61,7 @@ interface FoundMenu {
   hasLoader: boolean;
 }
 
-/** What is not understood of one entry counts once that is chosen. */
+/** Adds the entries of systemd-boot; what is not understood of one entry counts once that is chosen. */
 async function addSystemdBoot(menu: FoundMenu, root: string, partition: ProbedPartition): Promise<void> {
   const files = await readSystemdBoot(root);
   menu.hasLoader ||= files.hasLoader;

@@ -3,18 +3,18 @@ import { evaluateTest, expand, quoteForKernel, type Truth, type Variables } from
 import type { LoaderEntry } from '#agent/kexec/loader-entries.ts';
 import type { FilePart } from '#agent/kexec/unified-image.ts';
 
-/** What GRUB knows beside its configuration. */
+/** Facts that GRUB knows beside its configuration. */
 export interface GrubFacts {
   readonly platform: 'efi' | 'pc';
   /** Names of the files beside the configuration. */
   readonly files: ReadonlySet<string>;
   /** Variables of `grubenv`. */
   readonly saved: ReadonlyMap<string, string>;
-  /** Of `/loader/entries`, in the menu's order. */
+  /** Entries of `/loader/entries`, in the menu's order. */
   readonly loaderEntries: readonly LoaderEntry[];
 }
 
-/** What would be booted, paths as GRUB has them. */
+/** The choice that would be booted, paths as GRUB has them. */
 export interface BootChoice {
   readonly title: string;
   readonly kernel: BootPath;
@@ -26,7 +26,7 @@ export interface BootPath {
   /** `UUID=…`, `LABEL=…`, `hd0,gpt2`; `undefined` = the partition of the configuration. */
   readonly device: string | undefined;
   readonly path: string;
-  /** Of the file; absent = all of it. */
+  /** Part of the file; absent = all of it. */
   readonly part?: FilePart;
 }
 
@@ -172,7 +172,7 @@ function runCommand(
   }
 }
 
-/** What loads a kernel; a function that does is not followed; all else is of no matter. */
+/** Runs what loads a kernel; a function that does is not followed; all else is of no matter. */
 function runLoad(running: Running, name: string, args: readonly (string | undefined)[], isCertain: boolean): Truth {
   const { loaded, functions } = running;
   const loads = /^(linux|initrd)(16|efi)?$/.exec(name)?.[1];
@@ -271,7 +271,7 @@ function readEntry(
   return { title: args[0] ?? '', id, body, ...place };
 }
 
-/** As GRUB's `blscfg` makes it: its variables are those of the moment at which it is booted. */
+/** Makes an entry as GRUB's `blscfg` does: its variables are those of the moment at which it is booted. */
 function entryOfLoader({ id, title, linux, initrds, options }: LoaderEntry): MenuEntry {
   const initrd = initrds.length > 0 ? `\ninitrd ${initrds.join(' ')}` : '';
   const body = parseGrubScript(`linux ${linux} ${options ?? '$default_kernelopts'}${initrd}`);

@@ -6,7 +6,7 @@ export type Variables = Map<string, string | undefined>;
 /** More than a kernel's command line; a hostile script could fill the memory else. */
 const maxWordLength = 4096;
 
-/** Of what only a shell's call has: `$?`, `$1`. */
+/** Pattern of what only a shell's call has: `$?`, `$1`. */
 const isOfCall = /^[?#@*\d]/;
 
 /**
@@ -31,13 +31,13 @@ export function expand(word: Word, variables: Variables): (string | undefined)[]
   return word.some(({ quoted }) => quoted) ? words : words.filter((each) => each !== '');
 }
 
-/** As GRUB's `grub_create_loader_cmdline`. */
+/** Quotes a word as GRUB's `grub_create_loader_cmdline` does. */
 export function quoteForKernel(word: string): string {
   const escaped = word.replaceAll(/[\\'"]/g, String.raw`\$&`);
   return word.includes(' ') ? `"${escaped}"` : escaped;
 }
 
-/** What a condition of a script comes to; `undefined` = it can't be known here. */
+/** Result of a script's condition; `undefined` = it can't be known here. */
 export type Truth = boolean | undefined;
 
 /**

@@ -16,7 +16,7 @@ import type { Run } from '#shared/process/run.ts';
 
 type Context = Pick<AgentContext, 'run' | 'node' | 'writtenImage'>;
 
-/** What the machine goes into. */
+/** The system that the machine goes into. */
 export interface LoadedSystem {
   /** The title of the boot loader's entry. */
   readonly entry: string;

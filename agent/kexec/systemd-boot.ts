@@ -5,7 +5,7 @@ import { listImageNames, readImagePart, readImageText, sizeOfImageFile } from '#
 import { peHeadBytes, readSections } from '#agent/kexec/unified-image.ts';
 import { personPattern } from '#shared/person-pattern.ts';
 
-/** What systemd-boot finds on one file system. */
+/** Files that systemd-boot finds on one file system. */
 export interface SystemdBootFiles {
   readonly hasLoader: boolean;
   /** `default` of `loader.conf`. */
@@ -64,7 +64,9 @@ export async function readSystemdBoot(root: string): Promise<SystemdBootFiles> {
   };
 }
 
-/** As systemd-boot has them: by sort-key and machine-id, those without behind; then the newest version first. */
+/**
+ * Sorts entries as systemd-boot does: by sort-key and machine-id, those without behind; then the newest version first.
+ */
 function sortEntries(files: ReadonlyMap<string, string>): readonly LoaderEntry[] {
   const key = (entry: LoaderEntry, name: string): string => valueOf(files.get(`${entry.id}.conf`) ?? '', name) ?? '';
   const compare = (a: LoaderEntry, b: LoaderEntry): number => {

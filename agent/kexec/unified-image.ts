@@ -1,6 +1,6 @@
 import { notUnderstood } from '#agent/kexec/grub-script.ts';
 
-/** Of a file, in bytes. */
+/** Part of a file, in bytes. */
 export interface FilePart {
   readonly offset: number;
   readonly length: number;
@@ -9,7 +9,7 @@ export interface FilePart {
 /** Headers of all sections are within. */
 export const peHeadBytes = 64 * 1024;
 const maxSections = 96;
-/** What systemd's stub would do with them is not known here. */
+/** Sections of which it is not known here what systemd's stub would do with them. */
 const foreign = ['.profile', '.dtb', '.dtbauto', '.efifw'];
 
 /**

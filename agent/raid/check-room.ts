@@ -8,7 +8,7 @@ import { readSignatures } from '#agent/storage/wipe-disk.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
 
-/** What is on the machine, beside the plan. */
+/** Things that are on the machine, beside the plan. */
 export interface Found {
   /** By the disk's name. */
   readonly tables: ReadonlyMap<string, DiskTable | undefined>;

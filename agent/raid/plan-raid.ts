@@ -32,7 +32,7 @@ export interface RaidPlan {
 
 export interface RaidPlanOptions {
   readonly bootMode: 'uefi' | 'bios';
-  /** What the operator asks for under BIOS; UEFI always has a GPT. */
+  /** Label that the operator asks for under BIOS; UEFI always has a GPT. */
   readonly diskLabel?: TableLabel | undefined;
 }
 
@@ -138,7 +138,7 @@ function firstStartMib(bootMode: 'uefi' | 'bios', label: TableLabel): number {
   return label === 'gpt' ? 8 : 1;
 }
 
-/** What each disk gives to a volume of a fixed size. */
+/** Computes what each disk gives to a volume of a fixed size. */
 function memberMib(volume: LogicalDisk, disks: number): number {
   const carrying = { '0': disks, '1': 1, '1+0': disks / 2, '5': disks - 1, '6': disks - 2 } as const;
   return Math.ceil((Number(volume.size_gb) * 1024) / carrying[volume.raid_level as SoftwareLevel]);

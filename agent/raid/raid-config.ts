@@ -8,10 +8,10 @@ import type { Log } from '#shared/log.ts';
 import type { Run } from '#shared/process/run.ts';
 import { isRaidCandidate, type LogicalDisk, type TargetRaidConfig } from '#shared/raid/target-raid-config.ts';
 
-/** What was made of a logical disk, as the conductor keeps it in `raid_config`. */
+/** Volume that was made of a logical disk, as the conductor keeps it in `raid_config`. */
 export type CreatedDisk = LogicalDisk & {
   readonly volume_name: string;
-  /** Of the root volume: finds it after any reboot. */
+  /** Hint of the root volume: finds it after any reboot. */
   readonly root_device_hint?: { readonly wwn: string };
   /** Ours: the array itself. */
   readonly baton_array: {

@@ -6,7 +6,7 @@ import { AgentFault } from '#agent/commands/agent-fault.ts';
 import { type CommandDefinition, defineCommand } from '#agent/commands/command.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 
-/** Of the ramdisk (`image-build`): the SSH server and fresh addresses, outside of the agent's control group. */
+/** Program of the ramdisk (`image-build`): the SSH server and fresh addresses, outside of the agent's control group. */
 const startRescue = '/usr/lib/baton/start-rescue';
 
 /**
@@ -50,7 +50,7 @@ async function addLine(path: string, line: string, mode: number): Promise<void> 
   await chmod(path, mode); // `mode` above is for a new file only
 }
 
-/** Who may log in to a machine under rescue; as in Ironic's ramdisks. */
+/** User who may log in to a machine under rescue; as in Ironic's ramdisks. */
 const rescueUser = 'rescue';
 
 /** In `/etc/passwd`: another name of root's, for repairing a system takes all rights. */

@@ -32,7 +32,7 @@ const eraseDevices = defineStep<AgentContext, EraseArgs>({
   },
 });
 
-/** What takes seconds: NVMe format and discard, and of all disks the metadata. */
+/** Step of what takes seconds: NVMe format and discard, and of all disks the metadata. */
 const eraseDevicesExpress = defineStep<AgentContext, Record<string, never>>({
   interface: 'deploy',
   step: 'erase_devices_express',
@@ -60,7 +60,7 @@ const eraseDevicesMetadata = defineStep<AgentContext, Record<string, never>>({
   run: async (context) => ({ kind: 'done', output: await eraseAllMetadata(context) }),
 });
 
-/** What a crashed kernel left in the machine's non-volatile memory may hold a tenant's data. */
+/** Step that erases what a crashed kernel left in the machine's non-volatile memory: it may hold a tenant's data. */
 const erasePstoreStep = defineStep<AgentContext, Record<string, never>>({
   interface: 'deploy',
   step: 'erase_pstore',

@@ -8,7 +8,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
 import { retry } from '#shared/retry.ts';
 
-/** What one witness (lsblk, udev, the kernel's own files) knows of a disk's identity. */
+/** Knowledge that one witness (lsblk, udev, the kernel's own files) has of a disk's identity. */
 interface Identity {
   readonly model: string | null;
   readonly vendor: string | null;

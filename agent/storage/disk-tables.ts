@@ -72,7 +72,10 @@ function readMbr(head: Buffer): readonly MbrEntry[] | undefined {
     .filter(({ sectors }) => sectors > 0);
 }
 
-/** As Linux tells one: FATs, reserved sectors and the media byte, which are boot code in an MBR. */
+/**
+ * Recognizes a FAT's boot sector as Linux does: FATs, reserved sectors and the media byte, which are boot code in an
+ * MBR.
+ */
 function isFatBootSector(head: Buffer): boolean {
   const isNamed = [54, 82].some((at) => head.subarray(at, at + 3).toString('latin1') === 'FAT');
   const isOther = ['NTFS    ', 'EXFAT   '].includes(head.subarray(3, 11).toString('latin1'));

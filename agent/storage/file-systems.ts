@@ -12,7 +12,7 @@ interface Kind {
 
 const isSigned = (bytes: Buffer): boolean => bytes.length >= 512 && bytes.readUInt16LE(510) === 0xaa55;
 
-/** As in the kernel's headers; magics as bytes. */
+/** Kinds of file systems as in the kernel's headers; magics as bytes. */
 const kinds: readonly Kind[] = [
   { name: 'ext', at: 1080, magic: '\x53\xef', uuidAt: 1128, holds: isExt },
   { name: 'xfs', at: 0, magic: 'XFSB', uuidAt: 32 },

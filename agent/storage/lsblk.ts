@@ -27,7 +27,7 @@ export interface ProbedPartition extends Partition {
   /** File system type: `vfat`, `iso9660`… */
   readonly fsType: string | null;
   readonly fsLabel: string | null;
-  /** Of the file system: a UUID, or FAT's `1234-ABCD`. */
+  /** UUID of the file system, or FAT's `1234-ABCD`. */
   readonly fsUuid: string | null;
   /** GPT name. */
   readonly partLabel: string | null;

@@ -33,7 +33,7 @@ const areaMagic = '\x20LVM2\x20x[5A%r0N*>';
 const maxTextBytes = 16 * 1024 * 1024;
 
 /**
- * What the physical volume that begins at `offset` says of itself and of its group; `undefined` = there is none.
+ * Reads what the physical volume that begins at `offset` says of itself and of its group; `undefined` = there is none.
  * @throws what `read` throws
  */
 export async function readPhysicalVolume(

@@ -24,7 +24,7 @@ export interface MdArray {
 export interface NewArray {
   readonly device: string;
   readonly name: string;
-  /** As mdadm has it: `10`. */
+  /** Level as mdadm has it: `10`. */
   readonly level: string;
   readonly metadata: '1.0' | '1.2';
   readonly members: readonly string[];

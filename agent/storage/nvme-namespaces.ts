@@ -54,7 +54,10 @@ export async function addNvmeNamespaces(
   return [...named, ...detached];
 }
 
-/** Of another kind is what looks like one and has no subsystem: nothing that a controller reported can be it. */
+/**
+ * Recognizes namespaces; what looks like one and has no subsystem is of another kind: nothing that a controller
+ * reported can be it.
+ */
 function isNamespace({ name }: BlockDevice): boolean {
   return /^\/dev\/nvme\d+n\d+$/.test(name);
 }

@@ -1,7 +1,7 @@
 import type { DiskTable, TableLabel, TablePartition } from '#agent/storage/sfdisk.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** What the partitions for a partition image are to be; sizes in MiB, 0 for none. */
+/** Sizes of the partitions for a partition image; in MiB, 0 for none. */
 export interface RequestedLayout {
   readonly bootMode: 'bios' | 'uefi';
   readonly label: TableLabel;

@@ -4,7 +4,7 @@ import { readSignatures } from '#agent/storage/wipe-disk.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
 
-/** What the beginning of a disk says of its partition table: pure. */
+/** Partition table as the beginning of a disk has it: pure. */
 export interface PartitionTable {
   readonly kind: 'gpt' | 'msdos' | 'none';
   /** Sector size that a GPT was made for. */
@@ -54,7 +54,7 @@ async function probe(run: Run, partition: Partition): Promise<ProbedPartition> {
   return { ...partition, ...parseBlkid(await runBlkid(run, partition.name)) };
 }
 
-/** What `blkid --probe --output export` finds on a disk or partition; empty when nothing is known of it. */
+/** Runs `blkid --probe --output export` on a disk or partition; empty when nothing is known of it. */
 export async function runBlkid(run: Run, deviceName: string): Promise<string> {
   return (await probeSignatures(run, deviceName)).stdout;
 }

@@ -10,7 +10,7 @@ export interface TablePartition {
   readonly sizeBytes: number;
   /** GUID in a GPT, hex digits in an MBR (`fd`); lower case. */
   readonly type: string;
-  /** Of a GPT. */
+  /** Name in a GPT. */
   readonly name: string | null;
 }
 

@@ -51,7 +51,7 @@ async function readFirstSector(handle: FileHandle): Promise<Buffer> {
 }
 
 export interface NewGptPartition {
-  /** As sgdisk has it: `1M`. */
+  /** Start as sgdisk has it: `1M`. */
   readonly start: string;
   readonly sizeMib: number;
   /** sgdisk's type code: `ef00`. */

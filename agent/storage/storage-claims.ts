@@ -6,7 +6,9 @@ import { blkidProperty, probeSignatures } from '#agent/storage/partition-table.t
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
 
-/** What makes one thing of several disks, as their superblocks report it: nothing is assembled, nothing is written. */
+/**
+ * Claim by which several disks are one thing, as their superblocks report it: nothing is assembled, nothing is written.
+ */
 export interface StorageClaim {
   /** The whole disk, `/dev/sda`. */
   readonly disk: string;

@@ -35,7 +35,8 @@ export async function zeroEnds(disk: Pick<BlockDevice, 'name' | 'sizeBytes'>): P
 const Listing = z.object({ signatures: z.array(z.object({ type: z.string() })) });
 
 /**
- * What a disk or partition is known by, as `wipefs` names it, each once: `ext4`, `LVM2_member`, `gpt`, `PMBR`. Unlike
+ * Reads what a disk or partition is known by, as `wipefs` names it, each once: `ext4`, `LVM2_member`, `gpt`, `PMBR`.
+ * Unlike
  * `blkid` it reports all of them where several contradict each other. Changes nothing.
  * @throws AppError `command_failed` when it can't be read; `storage_error`
  */

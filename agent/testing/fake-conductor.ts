@@ -17,7 +17,7 @@ type Answer = { readonly status: number; readonly body?: unknown };
 export interface FakeConductor {
   readonly url: string;
   readonly seen: readonly SeenRequest[];
-  /** What the next requests to a path get, before the usual answer. */
+  /** Sets what the next requests to a path get, before the usual answer. */
   answerNext(path: RegExp, ...answers: readonly Answer[]): void;
   /** Resolves with the requests to a path as soon as there are `count` of them. */
   requests(path: RegExp, count: number): Promise<readonly SeenRequest[]>;

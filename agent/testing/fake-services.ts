@@ -25,7 +25,7 @@ export function fakeHardware(
   };
 }
 
-/** What commands need, on a machine that has no programs. */
+/** Makes the services that commands need, on a machine that has no programs. */
 export function fakeServices(overrides: Partial<CommandServices> = {}): CommandServices {
   return {
     run: (command) => Promise.reject(new AppError('command_failed', `${command} could not be started`)),

@@ -74,7 +74,7 @@ export async function stagePackage(tree: string): Promise<void> {
   );
 }
 
-/** What an auditor asks for: each part of the package with its version, the ramdisk's too. */
+/** Lists what an auditor asks for: each part of the package with its version, the ramdisk's too. */
 async function listParts(directories: readonly string[]): Promise<unknown> {
   const manifest = await readManifest(paths.ramdisk);
   if (manifest === undefined)

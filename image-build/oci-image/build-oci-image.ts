@@ -13,7 +13,7 @@ import { listInstalled } from '#image-build/os-image/list-installed.ts';
 import { packageTree } from '#image-build/package-tree.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 
-/** Of the user `baton` in containers, whom a Kubernetes security context names by number. */
+/** Number of the user `baton` in containers, whom a Kubernetes security context names by number. */
 const user = 900;
 /** PostgreSQL is another container; these are for its dumps and for DHCP. */
 const packages = [...conductorPackages, 'ca-certificates', 'dnsmasq-base', 'libstdc++6', 'postgresql-client-15'];
@@ -102,7 +102,7 @@ export async function buildOciImage(
 /** Files are root's; their times make no other layer of equal files. */
 const tarOptions = ['--create', '--sort=name', '--owner=0', '--group=0', '--numeric-owner', '--mtime=@0'];
 
-/** What OCI's image specification (1.0) says of a blob. */
+/** Description of a blob by OCI's image specification (1.0). */
 interface Descriptor {
   readonly mediaType: string;
   readonly digest: string;

@@ -1,4 +1,4 @@
-/** What is in the demo OS image. */
+/** Contents of the demo OS image. */
 
 export const suite = 'bookworm';
 
@@ -79,7 +79,10 @@ export const disabledUnits = [
   'systemd-update-utmp.service',
 ];
 
-/** What systemd runs at each start to make units of, and finds nothing: each is a program more, cloud-init's a long script. */
+/**
+ * Generators that systemd runs at each start to make units of, and that find nothing: each is a program more,
+ * cloud-init's a long script.
+ */
 export const disabledGenerators = [
   'cloud-init-generator', // enables cloud-init.target, which is always enabled here
   'systemd-cryptsetup-generator',

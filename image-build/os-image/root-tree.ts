@@ -61,7 +61,9 @@ export async function makeRootTree(context: BuildContext, archive: string, root:
   await dateNewFiles(root, started);
 }
 
-/** What this build has made or changed gets one date; the files of packages keep theirs, which .pyc files repeat. */
+/**
+ * Gives one date to what this build has made or changed; the files of packages keep theirs, which .pyc files repeat.
+ */
 async function dateNewFiles(root: string, since: number): Promise<void> {
   const entries = await readdir(root, { recursive: true, withFileTypes: true });
   for (const path of [root, ...entries.map((entry) => join(entry.parentPath, entry.name))]) {

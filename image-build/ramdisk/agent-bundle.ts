@@ -6,7 +6,7 @@ import { paths } from '#image-build/build-context.ts';
 import { bundleOptions } from '#shared/bundle-options.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** What Node itself puts around a CommonJS module, for `start-agent.cjs`, which runs it from bytecode. */
+/** Wrapper that Node itself puts around a CommonJS module, for `start-agent.cjs`, which runs it from bytecode. */
 const wrapper = { start: '(function (exports, require, module, __filename, __dirname) {', end: '})' };
 
 export interface AgentBundle {
@@ -53,7 +53,7 @@ export function packagesOf(inputs: readonly string[]): string[] {
   return [...new Set(found)].sort();
 }
 
-/** Of a directory given by `--extra`: script steps with their programs. */
+/** Folder, in a directory given by `--extra`, of script steps with their programs. */
 export const scriptFolder = 'steps.d';
 
 /** The modules of hardware managers in the directories, absolute paths: `*.ts` and `*.mjs`, tests left out. */

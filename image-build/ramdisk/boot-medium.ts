@@ -26,7 +26,7 @@ boot
 const modules = ['iso9660', 'search', 'search_fs_file', 'configfile', 'normal', 'linux', 'echo', 'test', 'serial'];
 const platforms = { 'i386-pc-eltorito': ['biosdisk'], 'x86_64-efi': ['efi_gop', 'efi_uga', 'all_video'] } as const;
 
-/** What its reader fills in, in the layout's order. */
+/** Places that its reader fills in, in the layout's order. */
 const places: readonly string[] = ['baton/node.cfg', 'baton/secrets.img'];
 
 /** Room for GRUB as a file of a FAT file system, in blocks of 1 KiB. */

@@ -16,7 +16,7 @@ import { checkScripts, extraHash, stageAgent } from '#image-build/ramdisk/stage-
 import { stageBase } from '#image-build/ramdisk/stage-base.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** What is known of the cached base layer. */
+/** Note on the cached base layer. */
 const BaseNote = z.object({ key: z.string().default(''), unpackedSize: z.number().default(0) });
 
 export interface RamdiskOptions {

@@ -1,4 +1,4 @@
-/** What is in the ramdisk. To add a tool: its package and its program; for a driver: its folder or module. */
+/** Contents of the ramdisk. To add a tool: its package and its program; for a driver: its folder or module. */
 
 export const suite = 'bookworm';
 

@@ -11,7 +11,7 @@ export interface Firmware {
   readonly entries: Map<string, string>;
   /** How many entries there is room for; none fits any more when it is reached. */
   room: number;
-  /** What it does beside all that: new entries last, none kept, none deleted. */
+  /** Habit of the firmware beside all that: new entries last, none kept, none deleted. */
   habit: 'none' | 'new last' | 'forgets' | 'keeps old';
 }
 

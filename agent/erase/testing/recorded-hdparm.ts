@@ -1,4 +1,4 @@
-/** What `hdparm -I` (9.65) prints of a disk, with another security section where a test wants one. */
+/** Composes what `hdparm -I` (9.65) prints of a disk, with another security section where a test wants one. */
 export function hdparmIdentify(security: string | undefined): string {
   return `
 /dev/sda:

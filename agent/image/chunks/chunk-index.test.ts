@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { makeChunks } from '#agent/image/testing/serve-chunks.ts';
 import { parseChunkIndex } from '#shared/chunks/chunk-index.ts';
 
-/** What `casync make` of Debian 12 makes of these 512 KiB. */
+/** Data of 512 KiB; the expected chunks are those of `casync make` of Debian 12. */
 const data = Buffer.concat(
   Array.from({ length: 16_384 }, (_, number) => {
     const bytes = Buffer.alloc(8);

@@ -13,7 +13,7 @@ export interface ChunkInMemory {
 }
 
 export interface UnpackedChunk extends ChunkInMemory {
-  /** As it was sent; gone with the others. */
+  /** The chunk as it was sent; gone with the others. */
   readonly packed: Buffer;
 }
 
@@ -26,7 +26,10 @@ export interface ChunkMemory {
    * @throws AppError `image_error` when it is not that chunk, `aborted`, `internal` when a thread died.
    */
   unpack(chunk: Chunk, receive: (into: Buffer) => Promise<Buffer>): Promise<UnpackedChunk>;
-  /** What `read` brings: `undefined` when it is another chunk, or none. @throws AppError `aborted`, `internal`. */
+  /**
+   * Gives the chunk that `read` brings: `undefined` when it is another chunk, or none. @throws AppError `aborted`,
+   * `internal`.
+   */
   read(chunk: Chunk, read: ReadChunkInto): Promise<ChunkInMemory | undefined>;
   close(): Promise<void>;
 }
@@ -37,7 +40,7 @@ export type ReadChunkInto = (into: Buffer) => Promise<number | undefined>;
 /** A thread unpacks and hashes some 500 MiB a second: together more than most networks, and many disks, bring. */
 const mostThreads = 4;
 const pageBytes = 64 * 1024;
-/** Of what is read of a disk beside a chunk: a sector before and one behind. */
+/** Bytes that are read of a disk beside a chunk: a sector before and one behind. */
 const marginBytes = 2 * 4096;
 
 /** Chunks of up to 1 MiB, casync's way to cut for images, are 20 at a time so; larger are fewer. */

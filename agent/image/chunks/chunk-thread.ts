@@ -22,7 +22,7 @@ export interface ChunkThread {
   close(): Promise<void>;
 }
 
-/** What a thread works on. */
+/** Data that a thread works on. */
 export interface ChunkWork {
   readonly digest: ChunkIndex['digest'];
   /** Where the chunks lie; there must be a byte behind each that is unpacked. */

@@ -9,7 +9,7 @@ export interface LoadedChunk {
   /** `undefined` where the disk has them and nothing beside them is written. */
   readonly bytes: Uint8Array | undefined;
   readonly from: Exclude<Source['kind'], 'held'> | 'neighbours';
-  /** As they were sent, compressed. */
+  /** Bytes as they were sent, compressed. */
   readonly sentBytes: number;
   /** Called when they have been used. */
   readonly release: () => void;
@@ -22,7 +22,7 @@ export interface ChunkLoader {
   readonly load: (planned: PlannedChunk, signal: AbortSignal) => Promise<LoadedChunk>;
 }
 
-/** What the disk does not give is fetched; all of it is checked by its id. */
+/** Makes a loader that fetches what the disk does not give; all of it is checked by its id. */
 export function createChunkLoader({ sizes }: ChunkIndex, read: ReadChunk, supply: ChunkSupply): ChunkLoader {
   const zeros = new Uint8Array(sizes.max);
   const nothing = (): void => undefined;

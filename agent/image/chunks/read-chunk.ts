@@ -2,7 +2,9 @@ import type { ChunkInMemory, ChunkMemory } from '#agent/image/chunks/chunk-memor
 import type { Disk } from '#agent/image/disk.ts';
 import type { Chunk } from '#shared/chunks/chunk-index.ts';
 
-/** What lies on the disk at `offset`, as far as it is this chunk: `undefined` when it is not, or can't be read. */
+/**
+ * Reads what lies on the disk at `offset`, as far as it is this chunk: `undefined` when it is not, or can't be read.
+ */
 export type ReadChunk = (chunk: Chunk, offset: number) => Promise<ChunkInMemory | undefined>;
 
 export function createChunkReader(disk: Disk, memory: ChunkMemory): ReadChunk {

@@ -5,7 +5,7 @@ import { type Chunk, type ChunkIndex, chunkId, zeroChunkId } from '#shared/chunk
 import { blockBytes, createCutter, isCutAtBlocks } from '#shared/chunks/write-store.ts';
 import { inParallel } from '#shared/in-parallel.ts';
 
-/** What of an image is on a disk. */
+/** Parts of an image that are on a disk. */
 export interface Survey {
   /** The chunks that are where the image has them. */
   readonly inPlace: ReadonlySet<Chunk>;
@@ -115,7 +115,7 @@ function createScanner(
     const { bytes } = slot;
     const cut = createCutter(sizes);
     const readTo = Math.min(diskEnd, Math.ceil((stretch.to + sizes.max) / blockBytes) * blockBytes);
-    /** What is read and not yet cut: where it lies in `bytes`, and on the disk. */
+    /** Window of what is read and not yet cut: where it lies in `bytes`, and on the disk. */
     const window = { start: 0, end: 0, offset: stretch.from };
     while (window.offset < stretch.to) {
       const readBytes = window.offset + window.end - window.start;

@@ -26,10 +26,10 @@ function cutAt(length: number, step: number): number[] {
 interface Setup {
   readonly index: Buffer;
   readonly file: (path: string, request: number) => Buffer | undefined;
-  /** What is on the disk before, from its beginning. */
+  /** Content of the disk before, from its beginning. */
   readonly old?: Buffer;
   readonly offload?: boolean;
-  /** Of the index's URL: `?token=a`. */
+  /** Query of the index's URL: `?token=a`. */
   readonly query?: string;
 }
 

@@ -18,9 +18,9 @@ import { AppError } from '#shared/errors/app-error.ts';
 import type { BytesByOrigin } from '#shared/wire/progress.ts';
 
 const poolSlots = 8;
-/** Of chunks that wait in memory for their new place. */
+/** Bytes of chunks that wait in memory for their new place. */
 const heldBytes = 64 * 1024 * 1024;
-/** Of the index: 1.6 million chunks. */
+/** Bytes of the index: 1.6 million chunks. */
 const maxIndexBytes = 64 * 1024 * 1024;
 
 export interface WriteChunksOptions extends Omit<FetchOptions, 'kept'> {
@@ -139,7 +139,9 @@ async function readIndex({ slots, verify }: ImageSource): Promise<Buffer> {
   return Buffer.concat(pieces);
 }
 
-/** Those of the first MiB are fetched before the disk is opened; what is on it decides about the rest. */
+/**
+ * Loads all chunks: those of the first MiB are fetched before the disk is opened; what is on it decides about the rest.
+ */
 async function* loadAll(
   index: ChunkIndex,
   rest: () => AsyncGenerator<LoadedChunk> | undefined,

@@ -22,11 +22,11 @@ export interface Want {
   readonly at: number;
   /** `seedOf` its id. */
   readonly seed: number;
-  /** Who is asked for it now. */
+  /** Holders that are asked for it now. */
   readonly asked: { readonly server: boolean; readonly members: number };
   /** Members that were asked for it: once each. */
   readonly tried: ReadonlySet<string>;
-  /** Those of them that are asked now. */
+  /** Chunks, among these, that are asked for now. */
   readonly awaits: ReadonlySet<string>;
   /** Since when it has been among those that are written next, in milliseconds; `undefined`: it is not yet. */
   readonly dueSince: number | undefined;
@@ -56,7 +56,7 @@ export interface ChunkRequest<W extends Want = Want> {
 
 /** Milliseconds for a chunk, of `serverRequests` at a time: a server that is faster is not what holds the write up. */
 const fastServerMs = 12;
-/** Of a machine alone, as many as a download without neighbours has. */
+/** Requests of a machine alone, as many as a download without neighbours has. */
 export const serverRequests = 8;
 /** Chunks that an owner is asked for at a time: it fetches them one after the other. */
 const ownerRequests = 2;
@@ -125,7 +125,7 @@ export function chooseRequests<W extends Want>(situation: Situation<W>): readonl
   return requests;
 }
 
-/** Who is to fetch it from the server, of those that are about to need it; `undefined`: this machine. */
+/** Decides who is to fetch it from the server, of those that are about to need it; `undefined`: this machine. */
 export function ownerOf(
   { at, seed, tried }: Pick<Want, 'at' | 'seed' | 'tried'>,
   selfSeed: number,
@@ -186,7 +186,7 @@ function findHavers(
   return { haver, able };
 }
 
-/** Of an id in hex: its first 32 bits. */
+/** Gives the seed of an id in hex: its first 32 bits. */
 export function seedOf(id: string): number {
   return Number.parseInt(id.slice(0, 8), 16);
 }

@@ -3,7 +3,7 @@ import { type FetchOptions, fetchChunk } from '#agent/image/chunks/fetch-chunk.t
 import type { Chunk } from '#shared/chunks/chunk-index.ts';
 
 export interface SuppliedChunk extends ChunkInMemory {
-  /** As sent, packed. */
+  /** Bytes as sent, packed. */
   readonly sentBytes: number;
   readonly from: 'fetched' | 'neighbours';
 }

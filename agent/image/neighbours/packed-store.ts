@@ -4,7 +4,7 @@ export interface PackedStore {
   get(id: string): Buffer | undefined;
   /** From now on it may be dropped for others, the longest used first; `stays`: never. */
   use(id: string, stays: boolean): void;
-  /** Of those that were not used yet. */
+  /** Counts the bytes of chunks that were not used yet. */
   aheadBytes(): number;
 }
 

@@ -24,7 +24,7 @@ const mostEmpty = 4;
  * Who waits for the chunk asks the server meanwhile; a connection that is given up costs both sides another handshake.
  */
 const sendMs = { least: 1500, first: 4000, most: 12_000, ofMean: 4 };
-/** Of what a chunk takes lately: beyond the time for which a neighbour may wait for it, it is late. */
+/** Factor on what a chunk takes lately: beyond the time for which a neighbour may wait for it, it is late. */
 const lateByMeans = 2;
 /** A neighbour that was not asked for anything for so long is asked how far it is. */
 const quietMs = 4000;
@@ -47,7 +47,7 @@ interface Peer extends Neighbour {
 
 /** The neighbours of one image, and what was seen of them. */
 export interface Peers {
-  /** Those that may be asked now. */
+  /** Lists the members that may be asked now. */
   members(): readonly Member[];
   /** How many were named and have not answered yet. */
   unheard(): number;

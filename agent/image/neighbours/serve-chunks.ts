@@ -22,7 +22,7 @@ const mostStallMs = 20_000;
 /** 800 Mbit/s: the machine's own traffic needs room on the link, too. */
 const bytesPerSecond = 100e6;
 
-/** What a machine has to offer. */
+/** Chunks that a machine has to offer. */
 export interface Offer {
   /** The ticket that it has itself: only the holders of another of the same group are served. */
   readonly group: () => string | undefined;
@@ -96,7 +96,7 @@ export function serveChunks(offer: () => Offer | undefined, clock: Clock, stallM
   return app;
 }
 
-/** What is not read stays in memory. */
+/** Ends an answer that is not read, because it stays in memory. */
 function leaveWhenSent(outgoing: ServerResponse, stallMs: number, leave: () => void): void {
   if (outgoing.closed) return leave();
   outgoing.once('close', leave);

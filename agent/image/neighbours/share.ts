@@ -14,7 +14,7 @@ export interface Share {
   /** This machine's id among them; empty until the conductor has sent it. */
   self(): string;
   readonly peers: Peers;
-  /** What there is to offer; nothing is before. */
+  /** Offers what there is; nothing is offered before. */
   offer(what: Pick<Offer, 'done' | 'find'>): void;
   /** Called when there is another neighbour, or one has reported its progress. @returns stops it */
   onChange(listener: () => void): () => void;
@@ -80,7 +80,7 @@ interface OpenShare {
   close(): Promise<void>;
 }
 
-/** What is known of a share, and changes. */
+/** State of a share, which changes. */
 interface ShareState {
   self: string;
   ticket: string | undefined;

@@ -15,10 +15,10 @@ import { AppError } from '#shared/errors/app-error.ts';
 
 const tickMs = 250;
 const lookMs = 10;
-/** Of chunks that were written, packed, for those who ask later: others are read back from the disk. */
+/** Bytes of chunks that were written, packed, for those who ask later: others are read back from the disk. */
 const usedBytes = 12 * 1024 * 1024;
 
-/** Of more, what neighbours ask for by id would take too much of a small machine's memory. */
+/** Limit of chunks: of more, what neighbours ask for by id would take too much of a small machine's memory. */
 const mostChunks = 500_000;
 
 interface Supplying {
@@ -27,7 +27,7 @@ interface Supplying {
   readonly share: Share;
   readonly options: FetchOptions;
   readonly stopped: AbortSignal;
-  /** Of chunks in the image, by id; of several the first. */
+  /** Numbers of chunks in the image, by id; of several the first. */
   readonly numbers: ReadonlyMap<string, number>;
   readonly packed: PackedStore;
   readonly wanted: WantedChunks;

@@ -6,7 +6,7 @@ import type { Chunk } from '#shared/chunks/chunk-index.ts';
 
 /** Chunks that are asked for before their turn, where there are neighbours. */
 const windowChunks = 512;
-/** Of chunks before their turn, packed. */
+/** Bytes of chunks before their turn, packed. */
 const aheadBytes = 36 * 1024 * 1024;
 /** The first so many are due: the write waits for them. */
 const dueChunks = 2;
@@ -30,7 +30,7 @@ export interface Wanted extends Want {
   unpacked?: ChunkInMemory | undefined;
 }
 
-/** What is to be had, in the order in which it is written. */
+/** Chunks to be had, in the order in which they are written. */
 export interface WantedChunks {
   /** Behind those that were expected before. */
   expect(chunks: readonly Chunk[]): void;
@@ -41,7 +41,7 @@ export interface WantedChunks {
   leave(chunk: Chunk): void;
   find(id: string): Wanted | undefined;
   all(): Iterable<Wanted>;
-  /** Those to be asked for now. @param now in milliseconds */
+  /** Lists the chunks to be asked for now. @param now in milliseconds */
   open(isAlone: boolean, now: number): readonly Wanted[];
 }
 
@@ -56,7 +56,7 @@ export function createWantedChunks(
 ): WantedChunks {
   const line = createLine();
   const awaited = new Map<string, Chunk>();
-  /** Of those in the window, and those that somebody waits for. */
+  /** Chunks in the window, and those that somebody waits for. */
   const wanted = new Map<string, Wanted>();
   const enter = (chunk: Chunk): Wanted => {
     const known = wanted.get(chunk.id);

@@ -10,7 +10,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 export interface FilePass {
   /** Takes over the caller's hold on the slot. */
   take(slot: Slot, offset: number): Promise<void>;
-  /** What the file's end leaves to do. @throws AppError `image_error` when something has not passed. */
+  /** Does what the file's end leaves to do. @throws AppError `image_error` when something has not passed. */
   finish(): Promise<void>;
 }
 
@@ -91,7 +91,7 @@ async function finishExtent(
   if (from < bytes) await writer.zero(guest + from, bytes - from);
 }
 
-/** What was read by ranges must be what passes now, for that is what the checksum covers. */
+/** Refuses other bytes than those that were read by ranges before, for these are what the checksum covers. */
 function expectSame(watch: TableWatch, known: ReadMap): void {
   watch.expect(
     known.tables.map(({ offset, bytes, digest }) => ({

@@ -1,11 +1,11 @@
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** What the writer needs of a qcow2 header (QEMU docs/interop/qcow2.txt); all sizes and offsets in bytes. */
+/** Fields of a qcow2 header that the writer needs (QEMU docs/interop/qcow2.txt); all sizes and offsets in bytes. */
 export interface Qcow2Header {
   readonly version: 2 | 3;
   readonly clusterBits: number;
   readonly clusterBytes: number;
-  /** Of the disk that the image stands for. */
+  /** Bytes of the disk that the image stands for. */
   readonly virtualBytes: number;
   readonly l1Offset: number;
   /** Entries that the virtual size needs: those behind them mean nothing. */

@@ -9,7 +9,7 @@ import { type ReadMap, readDisk, readHeadMap, readMap } from '#agent/image/qcow2
 import type { CheckHead, ImageTarget, WrittenBytes } from '#agent/image/write-image.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** What `checkHead` gets to see before the disk is touched: partition tables, superblocks. */
+/** Bytes that `checkHead` gets to see before the disk is touched: partition tables, superblocks. */
 const peekBytes = 128 * 1024;
 /** How much of the file is read for that from a server without ranges. */
 const skippedBytes = 64 * 1024 * 1024;

@@ -65,7 +65,9 @@ interface PlacedCluster {
   readonly bytes: Buffer;
 }
 
-/** As QEMU does, clusters that do not shrink are stored plain, and plain ones at multiples of their size. */
+/**
+ * Places clusters as QEMU does: those that do not shrink are stored plain, and plain ones at multiples of their size.
+ */
 function placeClusters(
   order: readonly number[],
   content: (cluster: number) => Buffer,
@@ -111,7 +113,7 @@ function writeHeader(file: Buffer, header: HeaderFields): void {
   file.writeUInt8(header.zstd ? 1 : 0, 104);
 }
 
-/** Of a table or a cluster in use once. */
+/** Makes the entry of a table or a cluster in use once. */
 function entry(offset: number): bigint {
   return (1n << 63n) | BigInt(offset);
 }

@@ -18,10 +18,10 @@ export interface TablePartition {
 export interface TableLayout {
   readonly label: 'gpt' | 'dos';
   readonly sectorBytes: number;
-  /** Of the image. */
+  /** Sectors of the image. */
   readonly sectors: number;
   readonly partitions: readonly TablePartition[];
-  /** Of a GPT. */
+  /** Slots of a GPT. */
   readonly slots?: number;
   readonly entriesAt?: number;
   /** Entries of its MBR, where that is no plain protective one. */

@@ -85,7 +85,7 @@ export function isWritten(outcome: Outcome): boolean {
   return outcome.content.subarray(0, image.length).equals(image);
 }
 
-/** What the operator sees; `untouched`: the first MiB is as it was, so that the disk does not boot. */
+/** Describes what the operator sees; `untouched`: the first MiB is as it was, so that the disk does not boot. */
 export function failureOf(outcome: Outcome): {
   readonly code: string;
   readonly text: string;

@@ -36,7 +36,7 @@ export async function putFile(
   await writeFile(file, content);
 }
 
-/** What kexec was given. */
+/** Arguments that kexec was given. */
 export interface Loaded {
   readonly args: readonly string[];
   readonly kernel: string;

@@ -9,7 +9,7 @@ export interface RaidMachine {
   /** Command lines that change something. */
   readonly changes: readonly string[];
   readonly tables: Map<string, DiskTable>;
-  /** Of file systems and the like, by the device that they are on: `LVM2_member`. */
+  /** Signatures of file systems and the like, by the device that they are on: `LVM2_member`. */
   readonly signatures: Map<string, string>;
   arrays: MdArray[];
 }

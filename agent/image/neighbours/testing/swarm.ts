@@ -20,7 +20,7 @@ const certificate = {
 };
 const certificateSha256 = sha256(new X509Certificate(certificate.certificatePem).raw);
 
-/** What the conductor does: lists to each who else is there, and signs tickets. */
+/** The conductor's part: lists to each who else is there, and signs tickets. */
 export interface Tracker {
   readonly ask: (name: string) => SharingOptions['ask'];
   readonly add: (neighbour: Neighbour) => void;
