@@ -14,7 +14,7 @@ export function eventResources(subscriptions: SimulatedSubscriptions): Record<st
   const type = '#EventDestination.v1_7_0.EventDestination';
   const members = [...subscriptions].map(([id, fields]): [string, Record<string, unknown>] => [
     `${subscriptionsPath}/${id}`,
-    { '@odata.type': type, Id: id, Name: `Subscription ${id}`, ...fields },
+    { '@odata.type': type, Id: id, Name: `Subscription ${id}`, SubscriptionType: 'RedfishEvent', ...fields },
   ]);
   return {
     [eventServicePath]: {
@@ -48,12 +48,12 @@ export function eventAction(
   if (path === subscriptionsPath && method === 'POST') {
     const given = parseObject(body);
     if (given === undefined) return errorAnswer(400, 'MalformedJSON');
-    const { Destination: destination, Protocol: protocol, HttpHeaders: _, ...rest } = given;
+    const { Destination: destination, Protocol: protocol, Context: context = null, HttpHeaders: _, ...rest } = given;
     if (typeof destination !== 'string' || !URL.canParse(destination)) return errorAnswer(400, 'PropertyValueError');
     if (protocol !== 'Redfish') return errorAnswer(400, 'PropertyValueNotInList');
     const id = String(Math.max(0, ...[...subscriptions.keys()].map(Number)) + 1);
     // headers may be logins: they are never shown (DSP0266)
-    subscriptions.set(id, { Destination: destination, Protocol: protocol, ...rest, HttpHeaders: [] });
+    subscriptions.set(id, { Destination: destination, Protocol: protocol, Context: context, ...rest, HttpHeaders: [] });
     return { status: 201, headers: { Location: `${subscriptionsPath}/${id}` } };
   }
   const id = path.startsWith(`${subscriptionsPath}/`) ? path.slice(subscriptionsPath.length + 1) : undefined;
