@@ -10,6 +10,7 @@ import {
   hasBeenReset,
   holdingPower,
   isHttpAnswer,
+  judgesByWhatIsShown,
   saysItIsOver,
   untilPowerIsFree,
 } from '#conductor/flows/hold-power.ts';
@@ -131,7 +132,9 @@ async function act(
     if (errorCode(error) === 'power_held') return untilPowerIsFree(stepContext, error);
     // a BMC that restarts amid what it was asked for answers anything: only the step's own word ends that
     const hasBegun = mode === 'resume' || node.powerHold?.wasOff === true;
-    const isUnderWay = hasBegun && isHeld() && isHttpAnswer(error);
+    // a run before this one may have begun it: its conductor died, or it heard no answer
+    const mayHaveBegun = isRepeated && !step.inBand && node.powerHold?.step === step.uuid;
+    const isUnderWay = isHeld() && ((hasBegun && isHttpAnswer(error)) || (mayHaveBegun && judgesByWhatIsShown(error)));
     if (!isRetryable(error) && !isUnderWay) {
       if (saysItIsOver(error, step)) await free();
       await failStep(context, record, error);

@@ -126,6 +126,16 @@ export function isHttpAnswer(error: unknown): boolean {
   return false;
 }
 
+const judgements: ReadonlySet<string> = new Set(['invalid_argument', 'conflict', 'storage_error', 'not_supported']);
+
+/**
+ * Whether a step fails by what the BMC answers or shows at this moment, amid what it may have been asked for before: it may
+ * show no controllers while it starts, and refuse what it is at. What its task says is another thing.
+ */
+export function judgesByWhatIsShown(error: unknown): boolean {
+  return isHttpAnswer(error) || judgements.has(errorCode(error));
+}
+
 /** A step that may not switch power yet waits until it may: its agent, where it has one, is asked whether it may now. */
 export async function untilPowerIsFree(context: StepContext, error: unknown): Promise<ConductorStepOutcome> {
   const { node, clock, config } = context;

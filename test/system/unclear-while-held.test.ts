@@ -3,7 +3,7 @@ import { silentLog } from '#shared/log.ts';
 import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
 import { type ConductorInProcess, startConductorInProcess } from '#test/support/conductor-in-process.ts';
 import { enrolSimulatedNode } from '#test/support/enrol.ts';
-import { createOperator, type Operator } from '#test/support/operator.ts';
+import { createOperator, isAtRest, type Operator } from '#test/support/operator.ts';
 import { waitUntil } from '#test/support/step-node.ts';
 
 /** A BMC that answers what says nothing of the work that it has accepted: power stays as it is. */
@@ -15,7 +15,7 @@ const machines: SimulatedNode[] = [];
 beforeAll(async () => {
   conductor = await startConductorInProcess({
     log: silentLog,
-    settings: { BATON_CALLBACK_TIMEOUT: '60', BATON_RETRY_TIMEOUT: '12' },
+    settings: { BATON_CALLBACK_TIMEOUT: '600', BATON_RETRY_TIMEOUT: '12' },
     drivers: { redfish: { retryMs: 2 } },
   });
   operator = createOperator(conductor.url);
@@ -77,3 +77,51 @@ test.each([
   await says(name, 'names no task for the update of bios');
   expect(resetsOf(machine)).toHaveLength(before);
 });
+
+/** What a BMC may show while it starts. */
+const members = (...Members: readonly object[]) => ({ Members, 'Members@odata.count': Members.length });
+
+test.each([
+  ['with a page', '<html><body>Please wait</body></html>', /\/Storage$/],
+  ['with nothing', '', /\/Storage$/],
+  ['that it has no controllers', members(), /\/Storage$/],
+  ['that it has more than it shows', { ...members(), 'Members@odata.count': 1 }, /\/Storage$/],
+  ['that its controller has no drives', { Id: 'RAID.Integrated.1-1' }, /RAID\.Integrated\.1-1$/],
+] as const)(
+  'a conductor that died amid volumes, and a BMC that answers %s: they may be under way',
+  async (_how, body, path) => {
+    const count = machines.length;
+    const name = `amid-volumes-${count}`;
+    const machine = await manageable(name, `52:54:00:00:bd:${count.toString(16).padStart(2, '0')}`);
+    await operator.call('PATCH', `/v1/nodes/${name}`, [{ op: 'add', path: '/raid_interface', value: 'redfish' }]);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    Object.assign(machine.bmc.quirks, { volumeApplyTimes: ['Immediate'], volumesMadeAfter: promise });
+    await operator.call('PUT', `/v1/nodes/${name}/states/raid`, { logical_disks: [{ size_gb: 100, raid_level: '1' }] });
+    await clean(name, { interface: 'raid', step: 'create_configuration' });
+    await waitUntil('the controller to be at it', () => {
+      const isAsked = ({ method, path: at }: { method: string; path: string }) =>
+        method === 'POST' && at.endsWith('/Volumes');
+      return machine.bmc.requests.some(isAsked) || undefined;
+    });
+    const before = resetsOf(machine).length;
+    machine.bmc.inject({ method: 'GET', path, status: 200, body, times: Infinity });
+    await killConductor();
+    await says(name, 'another try after');
+    expect(resetsOf(machine)).toHaveLength(before);
+    machine.bmc.clearFaults();
+    resolve();
+    await waitUntil(`${name} to rest`, async () => isAtRest(await operator.node(name)) || undefined);
+    expect(machine.bmc.counters.resetsAmidWork).toBe(0);
+  },
+);
+
+/** At its next checkpoint, which is another node's. */
+async function killConductor(): Promise<void> {
+  const { uuid } = await operator.call('POST', '/v1/nodes', { driver: 'fake-hardware' });
+  const before = conductor.deaths();
+  conductor.atCheckpoints(() => (conductor.deaths() === before ? 'die' : 'go on'));
+  await operator.provision(String(uuid), 'manage');
+  await waitUntil('the conductor to die', () => conductor.deaths() > before || undefined);
+  conductor.atCheckpoints(() => 'go on');
+  await conductor.reborn();
+}

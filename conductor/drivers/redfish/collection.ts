@@ -55,7 +55,7 @@ export async function readAllMemberPaths(
   if (lost > 0 || (unnamed === 'refused' && found.unnamed > 0)) {
     const all = found.members.length + found.unnamed + Math.max(0, lost);
     const what = `${first} at ${client.origin} says that it has ${all} members, and shows ${found.members.length}`;
-    throw new AppError('bmc_error', `${what}: nothing is done by a part of it`);
+    throw new AppError('bmc_error', `${what}: nothing is done by a part of it`, { details: { isNoAnswer: true } });
   }
   return found.members.map((member) => member['@odata.id']);
 }
