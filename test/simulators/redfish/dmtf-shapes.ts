@@ -110,11 +110,13 @@ const registry = {
   Id: z.string(),
   Name: z.string(),
   Language: z.string(),
+  RegistryVersion: z.string(),
+  OwningEntity: z.string(),
 };
 const registries = {
   MessageRegistry: z.strictObject({
     ...registry,
-    ...{ RegistryPrefix: z.string(), RegistryVersion: z.string(), OwningEntity: z.string() },
+    RegistryPrefix: z.string(),
     Messages: z.record(
       z.string(),
       z.looseObject({ Description: z.string(), Message: z.string(), NumberOfArgs: z.number(), Resolution: z.string() }),
@@ -122,7 +124,6 @@ const registries = {
   }),
   AttributeRegistry: z.strictObject({
     ...registry,
-    ...{ RegistryVersion: z.string(), OwningEntity: z.string() },
     SupportedSystems: z.array(z.strictObject({ ProductName: text, SystemId: text, FirmwareVersion: text })).optional(),
     RegistryEntries: z.strictObject({
       Attributes: z.array(
