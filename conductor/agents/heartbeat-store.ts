@@ -70,6 +70,11 @@ async function readSessions(db: Queryable, idents: readonly string[]) {
   });
 }
 
+/** A flow that is held (its node is in maintenance) has its own time to be looked at: there is nothing to be done sooner. */
+const noted = sql.raw(
+  'nudges = f.nudges + 1, next_check_at = CASE WHEN f.held IS NULL THEN now() ELSE f.next_check_at END',
+);
+
 type Stored = 'wakes a flow' | 'wakes nobody' | 'is stale';
 
 /**
@@ -105,7 +110,7 @@ async function writeContacts(db: Queryable, contacts: readonly AgentContact[]): 
       WHERE f.ended_at IS NULL AND f.on_hold IS NULL
       FOR UPDATE OF f SKIP LOCKED
     ), woken AS (
-      UPDATE flows f SET nudges = f.nudges + 1, next_check_at = now()
+      UPDATE flows f SET ${noted}
       FROM free WHERE f.uuid = free.uuid
       RETURNING f.node_uuid, f.held
     )
@@ -148,7 +153,7 @@ async function wakeFlows(db: Queryable, nodeUuids: readonly string[]): Promise<s
         AND ended_at IS NULL AND on_hold IS NULL
       ORDER BY uuid FOR UPDATE
     )
-    UPDATE flows f SET nudges = f.nudges + 1, next_check_at = now() FROM open WHERE f.uuid = open.uuid
+    UPDATE flows f SET ${noted} FROM open WHERE f.uuid = open.uuid
     RETURNING f.node_uuid, f.held`);
   const rows = rowsOf(answer) as { readonly node_uuid: string; readonly held: string | null }[];
   return rows.filter(({ held }) => held === null).map((row) => row.node_uuid);

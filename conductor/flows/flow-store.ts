@@ -1,25 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import {
-  and,
-  desc,
-  eq,
-  getTableColumns,
-  gt,
-  inArray,
-  isNotNull,
-  isNull,
-  lte,
-  type Placeholder,
-  type SQL,
-  sql,
-} from 'drizzle-orm';
+import { and, desc, eq, getTableColumns, isNull, lte, type Placeholder, type SQL, sql } from 'drizzle-orm';
 import type { EngineContext } from '#conductor/flows/context.ts';
 import type { StepContext } from '#conductor/flows/step-context.ts';
 import { together } from '#conductor/kernel/db/batches.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { type FlowRow, type FlowStepRow, flowSteps, flows, nodeFlow } from '#conductor/kernel/db/schema/flow.ts';
 import { nodeLeases, nodes } from '#conductor/kernel/db/schema/node.ts';
-import { type Statement, statement, storableJson } from '#conductor/kernel/db/statement.ts';
+import { rowsOf, type Statement, statement, storableJson } from '#conductor/kernel/db/statement.ts';
 import { type TableReader, tableReader } from '#conductor/kernel/db/table-reader.ts';
 import { tableWriter } from '#conductor/kernel/db/table-writer.ts';
 import { isFree } from '#conductor/kernel/lease.ts';
@@ -243,25 +230,22 @@ export async function prolongWaits(tx: Transaction, flowUuid: string, ms: number
 /** Ended flows of a node that are kept, with their steps and events; the history has the rest in a line each. */
 const keptFlows = 20;
 
-/** Deletes the ended flows beyond the newest of each node. */
+/** Deletes the ended flows beyond the newest of each node. Few nodes have more at a time: they are found in an index alone. */
 export async function pruneFlows(context: Pick<EngineContext, 'db' | 'log'>): Promise<void> {
   const { db } = context;
-  const ranked = db.$with('ranked').as(
-    db
-      .select({
-        uuid: flows.uuid,
-        age: sql<number>`row_number() over (partition by ${flows.nodeUuid} order by ${flows.endedAt} desc)`.as('age'),
-      })
-      .from(flows)
-      .where(and(isNotNull(flows.endedAt), isNotNull(flows.nodeUuid))),
-  );
-  const old = db.with(ranked).select({ uuid: ranked.uuid }).from(ranked).where(gt(ranked.age, keptFlows));
-  const deleted = await db
-    .delete(flows)
-    .where(and(isNotNull(flows.endedAt), inArray(flows.uuid, old)))
-    .returning({ uuid: flows.uuid });
+  const deleted = rowsOf(await db.execute(deleteOldFlows)) as readonly unknown[];
   if (deleted.length > 0) context.log.info({ flows: deleted.length }, 'old flows deleted');
 }
+
+export const deleteOldFlows = sql.raw(`
+  WITH many AS MATERIALIZED (SELECT node_uuid FROM flows GROUP BY node_uuid HAVING count(*) > ${keptFlows}),
+  old AS MATERIALIZED (
+    SELECT of_node.uuid FROM many, LATERAL (
+      SELECT uuid FROM flows WHERE node_uuid = many.node_uuid AND ended_at IS NOT NULL
+      ORDER BY ended_at DESC OFFSET ${keptFlows}
+    ) of_node
+  )
+  DELETE FROM flows WHERE uuid = any(array(SELECT uuid FROM old)) RETURNING uuid`);
 
 /** The flow of an action that has been inserted before it, with all its steps. */
 export async function insertSiteFlow(

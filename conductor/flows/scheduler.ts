@@ -1,10 +1,11 @@
-import { and, isNotNull, or } from 'drizzle-orm';
+import { and } from 'drizzle-orm';
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { listDueNodes } from '#conductor/flows/flow-store.ts';
 import { attends, workOnNode } from '#conductor/flows/node-worker.ts';
 import { createTurns, type NudgeOrigin, youngMs } from '#conductor/flows/work-queue.ts';
 import { isConnectionLost } from '#conductor/kernel/db/faults.ts';
-import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import { hasTarget, nodes } from '#conductor/kernel/db/schema/node.ts';
 import { countDatabaseFault } from '#conductor/kernel/metrics/metrics.ts';
 import { attendedBy } from '#conductor/nodes/node-lease.ts';
 import { systemClock } from '#shared/clock.ts';
@@ -99,11 +100,7 @@ export function createScheduler({ context, notifyOthers }: SchedulerOptions): Sc
       const { db, config } = context;
       const worker = attends(context);
       const due = await listDueNodes(db, { ...worker, limit: config.maxActiveNodes });
-      const targets = [nodes.targetPowerState, nodes.targetBootMode, nodes.targetSecureBoot].map(isNotNull);
-      const asked = await db
-        .select({ uuid: nodes.uuid })
-        .from(nodes)
-        .where(and(or(...targets), attendedBy(worker)));
+      const asked = await selectAsked(db, worker);
       for (const nodeUuid of [...due, ...asked.map((row) => row.uuid)]) {
         if (!busy.has(nodeUuid) && !isLeft(nodeUuid)) turns.take(nodeUuid, 'another conductor');
       }
@@ -114,6 +111,14 @@ export function createScheduler({ context, notifyOthers }: SchedulerOptions): Sc
       await Promise.all(running);
     },
   };
+}
+
+/** Nodes that an operator waits for something other than a flow of. */
+export function selectAsked(db: Queryable, worker: Parameters<typeof attendedBy>[0]) {
+  return db
+    .select({ uuid: nodes.uuid })
+    .from(nodes)
+    .where(and(hasTarget(nodes), attendedBy(worker)));
 }
 
 /** Again at once when a connection was cut; while there is none at all, the next look at the database is soon enough. */

@@ -1,4 +1,5 @@
-import { bigint, boolean, index, integer, jsonb, pgTable, text, uuid } from 'drizzle-orm/pg-core';
+import { sql } from 'drizzle-orm';
+import { type AnyPgColumn, bigint, boolean, index, integer, jsonb, pgTable, text, uuid } from 'drizzle-orm/pg-core';
 import { allocations } from '#conductor/kernel/db/schema/allocation.ts';
 import { identity, instant, times } from '#conductor/kernel/db/schema/columns.ts';
 import type { WipeRequest } from '#conductor/model/flow-states.ts';
@@ -15,6 +16,13 @@ export const chassis = pgTable('chassis', {
   ...times(),
 });
 export type ChassisRow = typeof chassis.$inferSelect;
+
+/** On a row of `nodes`, or of its table as it is defined: an operator has asked for a power state or a way to boot. */
+export function hasTarget(
+  of: Readonly<Record<'targetPowerState' | 'targetBootMode' | 'targetSecureBoot', AnyPgColumn>>,
+) {
+  return sql`(${of.targetPowerState} is not null or ${of.targetBootMode} is not null or ${of.targetSecureBoot} is not null)`;
+}
 
 /** Documents that operators write and clients read back (`driver_info`, `properties` …) stay JSON; what Baton itself knows has columns. */
 export const nodes = pgTable(
@@ -99,7 +107,11 @@ export const nodes = pgTable(
     inspectionFinishedAt: instant(),
     ...times(),
   },
-  (table) => [index().on(table.provisionState)],
+  (table) => [
+    index().on(table.provisionState),
+    // few of many, and each conductor looks for them all the time
+    index('nodes_with_a_target').on(table.uuid).where(hasTarget(table)),
+  ],
 );
 
 export type NodeRow = typeof nodes.$inferSelect;

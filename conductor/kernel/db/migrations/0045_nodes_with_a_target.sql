@@ -1,0 +1,1 @@
+CREATE INDEX "nodes_with_a_target" ON "nodes" USING btree ("uuid") WHERE ("nodes"."target_power_state" is not null or "nodes"."target_boot_mode" is not null or "nodes"."target_secure_boot" is not null);
