@@ -1,6 +1,7 @@
 import type { Area, Figure } from '#test/bench/area.ts';
 import { measureResting } from '#test/bench/fleet/resting.ts';
 import { openScene } from '#test/bench/fleet/scene.ts';
+import { measureGrowth } from '#test/bench/fleet/slopes.ts';
 
 const nodes = Number(process.env['FLEET_NODES'] ?? 500);
 const conductors = Number(process.env['FLEET_CONDUCTORS'] ?? 2);
@@ -8,12 +9,13 @@ const deadEvery = 50;
 
 /**
  * What grows with the fleet: the same work on `FLEET_NODES` simulated machines (500) with `FLEET_CONDUCTORS` conductors (2) on
- * one PostgreSQL. Beside seconds, which all share two cores, it counts statements and each program's CPU.
+ * one PostgreSQL. Beside seconds, which all share two cores, it counts statements, blocks
+ * that they read, and each program's CPU.
  */
 export const fleetArea: Area = {
   name: 'fleet',
   measure: async (context) => {
-    const figures: Record<string, Figure> = {};
+    const figures: Record<string, Figure> = await measureGrowth(context, nodes);
     const resting = await openScene({ nodes, conductors, groups: 1, settings: {} });
     try {
       Object.assign(figures, await measureResting(context, resting, deadEvery));
