@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { peerLimits } from '#shared/peers/peer-limits.ts';
 import { isProduct, readSources } from './house/read-sources.ts';
 
-/** What others say comes in by `shared/peers` alone: the table of limits is held against every call site. */
+/** Answers of others come in by `shared/peers` alone: the table of limits is held against every call site. */
 
 const product = (await readSources(join(import.meta.dirname, '..'))).filter(isProduct);
 const programs = product.filter(({ path }) => /^(agent|conductor|shared)\//.test(path));

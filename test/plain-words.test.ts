@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { readSources } from './house/read-sources.ts';
 
-/** What Ironic's and Kubernetes' maintainers would not call a thing, and what they would. */
+/** Words that Ironic's and Kubernetes' maintainers would not use for a thing, and those that they would. */
 const plainWords: readonly (readonly [odd: RegExp, plain: string])[] = [
   [/^(tells?|telling|told)$/, 'report, notify, describe'],
   [/^wish(es)?$/, 'request, requirements'],
@@ -55,6 +55,20 @@ test('comments and messages have plain words', async () => {
     .filter(({ path }) => path !== 'test/plain-words.test.ts')
     .flatMap(({ path, text }) => (text.match(oddEverywhere) ?? []).map((word) => `${path}: ${word}`));
   expect(faults).toEqual([]);
+});
+
+/** First words of a comment that has no subject, or must be solved like a riddle. */
+const noSubject = /\/\*\*\s*(?:\*\s*)?(?:what|who|whose|of|that|those|as)\b.*/gi;
+
+test('a doc comment begins with a verb in the third person, or a noun', async () => {
+  const sources = await readSources(join(import.meta.dirname, '..'));
+  const faults = sources.flatMap(({ path, text }) => (text.match(noSubject) ?? []).map((each) => `${path}: ${each}`));
+  expect(faults).toEqual([]);
+});
+
+test('a comment without a subject is found, on one line and on several', () => {
+  const [one, several] = ['What it does. */', '\n * Of a door.\n */'].map((rest) => `/${'**'} ${rest}`);
+  expect(`${one} // as it is\n/${'**'} Offers what it has. */\n${several}`.match(noSubject)).toHaveLength(2);
 });
 
 test('names are found in code alone', () => {

@@ -90,7 +90,7 @@ function valueOf(text: string, key: string): string | undefined {
   return new RegExp(`^[ \\t]*${key}[ \\t]+(.*?)[ \\t]*$`, 'm').exec(text)?.[1];
 }
 
-/** They say what else is booted, or in place of the kernel. */
+/** Keys that load something beside the kernel, or in its place. */
 const foreignKeys = ['devicetree', 'devicetree-overlay', 'efi', 'uki', 'uki-url', 'profile', 'extra', 'architecture'];
 
 function chooseEntry({ id, title, linux, initrds, options }: LoaderEntry, text: string): BootChoice {

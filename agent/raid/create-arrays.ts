@@ -104,7 +104,7 @@ async function verify(run: Run, plan: RaidPlan): Promise<readonly MdArray[]> {
   );
   throw new AppError(
     'storage_error',
-    `the RAID arrays are not as they were made: ${seen.join('; ') || 'there are none'}`,
+    `the RAID arrays differ from the ones that were just made: ${seen.join('; ') || 'there are none'}`,
   );
 }
 

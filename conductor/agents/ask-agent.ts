@@ -65,7 +65,7 @@ export async function askForHeardLldp(agent: AgentClient): Promise<HeardLldp> {
   const result = await agent.post({ name, params: {} }, { wait: true });
   const parsed = HeardLldp.safeParse(result.command_result);
   if (parsed.success) return parsed.data;
-  const reason = reasonOf(result) ?? 'its answer has another form';
+  const reason = reasonOf(result) ?? 'its answer does not have the expected form';
   throw new AppError('agent_error', `ask the agent what switches say (${name}): ${reason}`);
 }
 
@@ -132,7 +132,7 @@ export async function askForSteps({ agent, secrets, node, ports }: AskingContext
   const steps = AdvertisedSteps.safeParse(answer?.[`${kind}_steps`]);
   const version = HardwareManagerVersion.safeParse(answer?.['hardware_manager_version']);
   if (!steps.success || !version.success) {
-    const reason = reasonOf(result) ?? 'its answer has another form';
+    const reason = reasonOf(result) ?? 'its answer does not have the expected form';
     throw new AppError('agent_error', `ask the agent for its steps (${name}): ${reason}`);
   }
   return { advertised: Object.values(steps.data).flat(), version: version.data };

@@ -113,7 +113,7 @@ test('a quiet fleet says so, and who has which node in his hands', () => {
     ),
   );
   expect(text).toBe(
-    'Nothing needs you: 2 nodes, 2 active, 0 at work. In somebody’s hands: 1 n2 ⚑ maintenance: ada: a new fan',
+    'Nothing needs you: 2 nodes, 2 active, 0 at work. In maintenance: 1 n2 ⚑ maintenance: ada: a new fan',
   );
 });
 

@@ -16,7 +16,7 @@ export interface Trouble {
 /** `error`: a node that rests, with what went wrong with it last. */
 export type TroubleStatus = FlowSummaryView['status'] | 'error';
 
-/** In the order in which they are shown: what is lost, what will be, what only waits for a word. */
+/** Statuses in the order in which they are shown: failed, about to fail, waiting for the operator. */
 const worst: readonly TroubleStatus[] = ['failed', 'retrying', 'slow', 'held', 'error'];
 
 /** Where a node with an error rests because of it; elsewhere it is a memory. */

@@ -125,7 +125,7 @@ function renderTaken(nodes: readonly BoardNode[]): string {
         `<li><a href="#node/${escapeHtml(node.uuid)}">${foreign(node.name ?? node.uuid)}</a>${renderMaintenance(node)}</li>`,
     );
   const more = taken.length > mostTaken ? `<li>and ${taken.length - mostTaken} more</li>` : '';
-  return `<h3>In somebody’s hands: ${taken.length}</h3><ul>${lines.join('')}${more}</ul>`;
+  return `<h3>In maintenance: ${taken.length}</h3><ul>${lines.join('')}${more}</ul>`;
 }
 
 const mostTaken = 100;

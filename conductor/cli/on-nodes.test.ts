@@ -106,7 +106,7 @@ test('traits must all be there', async () => {
   await run('undeploy', '--trait', 'CUSTOM_GPU', '--trait', 'CUSTOM_NVME', '--yes');
   expect(changes()).toEqual(['PUT /v1/nodes/a/states/provision']);
   expect(output).toBe('node a: deleted requested; baton watch a shows it\n');
-  await expect(run('undeploy', '--trait', 'CUSTOM_X', '--yes')).rejects.toThrow('no node is as selected');
+  await expect(run('undeploy', '--trait', 'CUSTOM_X', '--yes')).rejects.toThrow('no node matches the selection');
 });
 
 test('a rack is what an operator has noted', async () => {

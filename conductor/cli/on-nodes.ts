@@ -124,7 +124,7 @@ async function selectNodes(context: CommandContext, input: CommandInput, reads: 
     .filter(isWanted(rack, traits))
     .filter((node) => since === undefined || wasSeenOnce(node, since))
     .map(({ name, uuid }) => cell(name ?? uuid));
-  if (names.length === 0) throw new AppError('not_found', 'no node is as selected');
+  if (names.length === 0) throw new AppError('not_found', 'no node matches the selection');
   if (reads || flagOption(input, 'yes')) return names;
   throw usageError(`${names.length} selected, and nothing done: ${names.join(' ')}\n→ --yes acts on them`);
 }

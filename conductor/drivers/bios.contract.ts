@@ -37,7 +37,7 @@ const biosCases = [
 ] as const;
 type BiosCase = (typeof biosCases)[number];
 
-/** What every BIOS interface must do, whatever the BMC; run by each implementation. */
+/** Tests what every BIOS interface must do, whatever the BMC; run by each implementation. */
 export function biosContract(contract: BiosContract): void {
   const { enumeration, integer, boolean } = contract;
   let subject: BiosSubject;

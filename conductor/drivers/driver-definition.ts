@@ -6,7 +6,7 @@ import type { Log } from '#shared/log.ts';
 import type { OutboundRules } from '#shared/peers/outbound-url.ts';
 import type { Run } from '#shared/process/run.ts';
 
-/** What a hardware type may use to reach BMCs; shared by all nodes (session caches live behind it). */
+/** Means that a hardware type may use to reach BMCs; shared by all nodes (session caches live behind it). */
 export interface DriverContext {
   readonly run: Run;
   readonly log: Log;
@@ -20,11 +20,14 @@ export interface DriverContext {
 
 /** A property of `driver_info`. */
 export interface DriverField {
-  /** As Ironic's `/properties` answers it, `Required.` or `Optional.` in the text. */
+  /** The field's text as Ironic's `/properties` answers it, `Required.` or `Optional.` in it. */
   readonly meaning: string;
-  /** Of a secret, whose name must be one that `secret-names.ts` knows: the fields that decide where, and how well guarded, it is sent. */
+  /**
+   * Whether it is a secret, whose name must be one that `secret-names.ts` knows: with the fields that decide where, and
+   * how well guarded, it is sent.
+   */
   readonly secret?: { readonly sentBy: readonly string[] };
-  /** What site documents call it below `oob`, and what stands there; absent = they can't give it. */
+  /** Name and form that site documents have for it below `oob`; absent = they can't give it. */
   readonly site?: { readonly name: string; readonly value: 'text' | 'whole number' | 'true, false or a path' };
 }
 
@@ -34,18 +37,21 @@ type ByInterface<Value> = Readonly<Partial<Record<InterfaceKind, Value>>>;
 export interface DriverDefinition<Options extends object = object> {
   readonly name: string;
   readonly fields: Readonly<Record<string, DriverField>>;
-  /** What is wrong with a field's value by itself, as it is written to a node: neither files nor the BMC are asked. */
+  /**
+   * Describes what is wrong with a field's value by itself, as it is written to a node: neither files nor the BMC are
+   * asked.
+   */
   readonly fieldFault?: (field: string, value: unknown) => string | undefined;
   /** Where the BMC is, and who calls: fields. Absent where there is no BMC. */
   readonly bmc?: { readonly address: string; readonly username: string; readonly password: string };
   /** Names that its nodes may have in place of what every driver has (`nodes/node-interfaces.ts`), the default first. */
   readonly interfaces: ByInterface<readonly string[]>;
   readonly site: {
-    /** What documents may write as `oob.type`, the name to recommend first. */
+    /** Values that documents may write as `oob.type`, the name to recommend first. */
     readonly types: readonly [string, ...string[]];
     /** @throws AppError `invalid_argument` for what its documents say, the login and this machine's files aside. */
     readonly check?: (driverInfo: Readonly<Record<string, unknown>>) => unknown;
-    /** What distinguishes the machine from others, so that no two nodes are one; `undefined` = not known. */
+    /** Distinguishes the machine from others, so that no two nodes are one; `undefined` = not known. */
     readonly machine?: (driverInfo: Readonly<Record<string, unknown>>) => string | undefined;
   };
   open(context: DriverContext, options?: Options): HardwareType;

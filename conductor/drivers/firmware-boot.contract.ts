@@ -3,11 +3,11 @@ import type { Bmc } from '#conductor/drivers/interfaces.ts';
 
 type FirmwareBootSubject = Pick<Bmc, 'firmwareBoot'> & { close?(): Promise<void> };
 
-/** What every firmware boot interface must do, whatever the BMC; run by each implementation. */
+/** Tests what every firmware boot interface must do, whatever the BMC; run by each implementation. */
 export function firmwareBootContract(contract: {
   readonly name: string;
   make(): Promise<FirmwareBootSubject>;
-  /** What this BMC has; default both. */
+  /** Abilities of this BMC; default both. */
   readonly has?: readonly ('boot mode' | 'secure boot')[];
 }): void {
   const { has = ['boot mode', 'secure boot'] } = contract;

@@ -4,7 +4,8 @@ import type { Disk } from '#shared/disks/disk.ts';
 import type { Line, TerminalOptions } from '#shared/terminal/terminal.ts';
 
 /**
- * What drivers answer for one node's BMC. Drivers never decide and know no database: they answer a question or do one
+ * Limits of a driver's call. Drivers never decide and know no database: they answer a question about one node's BMC or
+ * do one
  * thing, wait until the BMC confirms it, and throw `AppError` (`bmc_error`, `unavailable`, `timeout`, `not_supported`,
  * `invalid_argument`) otherwise.
  */
@@ -38,7 +39,7 @@ export interface SensorReading {
   readonly name: string;
   readonly kind: 'temperature' | 'fan' | 'voltage' | 'current' | 'power' | 'other';
   readonly value: number | null;
-  /** As the BMC names it: `Cel`, `RPM`, `V`, `A`, `W`, `%`. */
+  /** Unit as the BMC names it: `Cel`, `RPM`, `V`, `A`, `W`, `%`. */
   readonly unit: string | null;
   readonly health: Health | null;
 }
@@ -86,7 +87,7 @@ export interface FirmwareBoot {
   readonly secureBoot: boolean | undefined;
 }
 
-/** What is set may take effect at the next boot only. */
+/** Boot settings of the firmware; a change may take effect at the next boot only. */
 export interface FirmwareBootInterface {
   read(options?: CallOptions): Promise<FirmwareBoot>;
   setBootMode(mode: BootMode, options?: CallOptions): Promise<void>;
@@ -101,7 +102,7 @@ export interface Indicator {
   readonly component: string;
   /** `led` where the component has one, else the BMC's id of the part. */
   readonly name: string;
-  /** What it can be switched to. */
+  /** States that it can be switched to. */
   readonly states: readonly IndicatorState[];
   readonly state: IndicatorState;
   /** Where the driver finds it again. */
@@ -119,7 +120,7 @@ export interface IndicatorInterface {
 }
 
 export interface VirtualDrive {
-  /** As Redfish has them: `CD`, `DVD`. */
+  /** Media types as Redfish has them: `CD`, `DVD`. */
   readonly mediaTypes: readonly string[];
   readonly inserted: boolean;
   readonly image: string | null;
@@ -182,11 +183,11 @@ export interface FirmwareInterface {
 export interface BiosProgress {
   /** Each setting's value now, as text. */
   readonly values: ReadonlyMap<string, string | null>;
-  /** What takes effect at the next reset. */
+  /** Settings that take effect at the next reset. */
   readonly pending: readonly WantedBiosSetting[];
   /** The settings go back to their defaults at the next reset; `false` where the BMC does not report. */
   readonly defaultsPending: boolean;
-  /** What the BMC says went wrong when it last applied settings. */
+  /** Faults that the BMC reports of the last time it applied settings. */
   readonly failures: readonly string[];
 }
 
@@ -236,7 +237,7 @@ export interface NewRaidVolume {
   readonly level: string;
   readonly drives: readonly RaidDrive[];
   readonly name: string | undefined;
-  /** Of the volume; `undefined` = all that the drives have. */
+  /** Size of the volume; `undefined` = all that the drives have. */
   readonly sizeBytes: number | undefined;
 }
 
@@ -279,12 +280,12 @@ export interface EventsInterface {
   unsubscribe(id: string, options?: CallOptions): Promise<void>;
 }
 
-/** What a BMC answers to questions that change nothing, as `test/recorded` has it. */
+/** Records a BMC's answers to questions that change nothing, as `test/recorded` has them. */
 export interface RecorderInterface {
   record(options?: CallOptions): Promise<{
     /** By what was asked: `GET /redfish/v1/Systems/1`, `ipmitool mc info`. */
     readonly outputs: Readonly<Record<string, string>>;
-    /** What it refused, or was too much. */
+    /** Questions that it refused, or whose answers were too much. */
     readonly faults: readonly string[];
   }>;
 }

@@ -14,7 +14,7 @@ export interface ManagementContract {
   make(): Promise<ManagementSubject>;
   /** Boot devices to try; what the simulator behind the driver can keep. Default: all that the driver supports. */
   readonly bootDevices?: readonly BootDevice[];
-  /** What it boots from where nobody has said so; default: unknown. */
+  /** Setting where nobody has said what it boots from; default: unknown. */
   readonly atFirst?: BootDeviceSetting;
   /** Case → why this implementation can't do it; printed with the case. */
   readonly skip?: Readonly<Partial<Record<ManagementCase, string>>>;
@@ -34,7 +34,7 @@ type ManagementCase = (typeof managementCases)[number];
 
 const nothing: BootDeviceSetting = { bootDevice: undefined, persistent: undefined };
 
-/** What every management interface must do, whatever the BMC; run by each implementation. */
+/** Tests what every management interface must do, whatever the BMC; run by each implementation. */
 export function managementContract(contract: ManagementContract): void {
   let subject: ManagementSubject;
   const it = (name: ManagementCase, body: (subject: ManagementSubject) => Promise<void>): void => {

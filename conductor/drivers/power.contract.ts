@@ -4,7 +4,7 @@ import type { PowerInterface } from '#conductor/drivers/interfaces.ts';
 /** One machine with a power interface in front of it, powered off. */
 interface PowerSubject {
   readonly power: PowerInterface;
-  /** What the machine is, seen past the BMC. */
+  /** Reads whether the machine is on, past the BMC. */
   readonly isOn: () => boolean | Promise<boolean>;
   close?(): Promise<void>;
 }
@@ -30,7 +30,7 @@ const powerCases = [
 ] as const;
 type PowerCase = (typeof powerCases)[number];
 
-/** What every power interface must do, whatever the BMC; run by each implementation. */
+/** Tests what every power interface must do, whatever the BMC; run by each implementation. */
 export function powerContract(contract: PowerContract): void {
   let subject: PowerSubject;
   const it = (name: PowerCase, body: (subject: PowerSubject) => Promise<void>): void => {

@@ -11,7 +11,7 @@ function machine(options: {
   refuse?: AppError;
   /** So often; default: each time. */
   refusals?: number;
-  /** What it was asked for happens nevertheless. */
+  /** Whether the refused request is done nevertheless. */
   refusesAndActs?: boolean;
   /** Until then it shows no state. */
   silentMs?: number;

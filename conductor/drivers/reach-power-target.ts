@@ -3,7 +3,7 @@ import { type PowerState, type PowerTarget, powerStateAfter } from '#conductor/m
 import type { Clock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** What a kind of BMC can do about power; each asks or starts one thing and does not wait for its effect. */
+/** Power actions that a kind of BMC has; each asks or starts one thing and does not wait for its effect. */
 export interface PowerPrimitives {
   /** The BMC in messages, such as `BMC 192.0.2.1`; no secrets. */
   readonly bmc: string;
@@ -92,7 +92,7 @@ async function changeState(change: Change, primitives: PowerPrimitives, options:
 }
 
 interface Watch {
-  /** As it was last read. */
+  /** State as it was last read. */
   seen: PowerState | 'changing' | undefined;
   /** The error of an action that may have worked nevertheless. */
   doubt: AppError | undefined;

@@ -20,14 +20,14 @@ export type DriverOptions = {
   readonly [Folder in keyof DriverTable]?: NonNullable<Parameters<DriverTable[Folder]['open']>[1]>;
 };
 
-/** What of a node a driver needs. */
+/** Fields of a node that a driver needs. */
 interface ConnectedNode {
   readonly uuid: string;
   readonly driver: string;
   /** Its secrets sealed. */
   readonly driverInfo: JsonObject;
   readonly powerHold: PowerHold | null;
-  /** As it is on record; absent = nothing is known of it. */
+  /** Power state on record; absent = nothing is known of it. */
   readonly powerState?: PowerState | null;
 }
 

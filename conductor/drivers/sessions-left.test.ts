@@ -8,7 +8,7 @@ import { type RedfishSimulator, startRedfishSimulator } from '#test/simulators/r
 import { createDraw } from '#test/support/draw.ts';
 import { testSecrets } from '#test/support/test-secrets.ts';
 
-/** What is left at a BMC, which has room for few sessions, after all that operators and conductors do. */
+/** A BMC has room for few sessions: none is left there after all that operators and conductors do. */
 
 let bmc: RedfishSimulator;
 let drivers: Drivers;

@@ -159,7 +159,7 @@ export async function endFinished(
   } else await endInSuccess(context, tx, { node, flow: work.flow, change: { ...change, ...changeBy(work.flow) } });
 }
 
-/** Why a wipe has not been the one that the node owes: without machine there is no proof. */
+/** Explains why a wipe does not settle the node's pending wipe: without a machine there is no proof. */
 async function whyUnpaid(tx: Transaction, node: NodeRow, flow: FlowRow): Promise<string | undefined> {
   if (flow.kind !== 'wipe' || !node.owedWipe) return undefined;
   if (!flow.wipe || !pays(flow.wipe, node.owedWipe)) return 'the node owes a wipe of all its disks';
@@ -178,7 +178,7 @@ async function endInSuccess(
   const event = flow.kind === 'clean' || flow.kind === 'wipe' ? cleanedEvent(node, flow) : kind.events.done;
   if (flow.kind === 'wipe') await noteWipe(context, tx, { node, flow });
   const ended = endFlow(context, tx, flow, { state: 'succeeded' });
-  // begun by a conductor that knows no wipe
+  // started by an older release that does not support wipes
   const isUnwiped = flow.kind === 'clean' && node.owedWipe !== null;
   if (!event || isUnwiped) {
     await together([ended, updateNode(tx, node.uuid, change)]);

@@ -89,7 +89,7 @@ async function actOnSteps(
     ({ mode, step } = { mode: 'started', step: result.step });
     if (step.inBand) continue;
     const fresh = result.version === work.version ? work : await readWork(work.context.db, work.node.uuid);
-    // what has come in between is looked at where all of it is: the log's `started` has the step run then
+    // if anything changed meanwhile, the main loop reads all of it again; the log's `started` has it run this step then
     if (
       fresh?.flow?.uuid !== work.flow.uuid ||
       fresh.node.maintenance ||

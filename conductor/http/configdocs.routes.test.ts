@@ -238,7 +238,7 @@ describe('versions', () => {
     ['?versions=committed,committed', 'two different ones'],
     ['?versions=committed,buffer,last_site_action', 'two different ones'],
     ['?versions=committed,future', "'future' must be one of successful-site-action"],
-    ['?versions=committed,buffer&base-version=buffer', 'does not go together'],
+    ['?versions=committed,buffer&base-version=buffer', 'given together with base-version'],
     ['?base-version=buffer', 'two different ones'],
     ['?diff-version=newest', "diff-version: 'newest' must be one of"],
   ])('%s is refused', async (query, text) => {

@@ -4,7 +4,10 @@ import { bodyRows } from '#conductor/http/limit-body.ts';
 import { type ApiDocument, doorsOf } from '#test/support/door-bodies.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
-/** What a request costs is bounded at every door: its depth, the number of its values, and the answer to what is refused. */
+/**
+ * The cost of a request is bounded at every door: its depth, the number of its values, and the answer to what is
+ * refused.
+ */
 
 let api: TestApi;
 let document: ApiDocument;

@@ -10,7 +10,10 @@ import { type PeerLimits, peerLimits } from '#shared/peers/peer-limits.ts';
 
 const kibibyte = 1024;
 const mebibyte = 1024 * kibibyte;
-/** What one body may cost its reader; depth and values as of a peer's answers (`peer-limits.ts`), where it is JSON. */
+/**
+ * Cost that one body may have for its reader; depth and values as of a peer's answers (`peer-limits.ts`), where it is
+ * JSON.
+ */
 type BodyRow = Pick<PeerLimits, 'bytes' | 'depth' | 'values'> & {
   /** YAML, which its route parses apart, with limits of its own, whatever the caller says that it is. */
   readonly isYaml?: true;
@@ -30,7 +33,7 @@ export const bodyRows: ReadonlyMap<string, BodyRow> = new Map<string, BodyRow>([
 const smallBytes = 64 * kibibyte;
 
 export interface StrangersLimits {
-  /** What strangers' larger bodies may take at once, all together. */
+  /** Bytes that strangers' larger bodies may take at once, all together. */
   readonly bytes: number;
   /** And those of one address: behind a relay there may be many machines. */
   readonly sourceBytes: number;
@@ -164,7 +167,7 @@ async function afterMetering(c: Context<ApiEnv>, row: BodyRow, next: Next): Prom
   await next();
 }
 
-/** As announced in advance; `undefined` = it comes in chunks. */
+/** Reads the length as announced in advance; `undefined` = it comes in chunks. */
 function lengthOf({ req }: Context): number | undefined {
   const contentLength = req.header('content-length');
   return contentLength === undefined || req.header('transfer-encoding') !== undefined

@@ -102,7 +102,7 @@ export function sessionRoutes(app: ApiApp, { auth, config }: Pick<HttpContext, '
   app.openapi(begin, async (c) => {
     if (auth.unproven)
       throw new AppError('invalid_argument', 'BATON_AUTH=none: nobody needs a session, everybody is an administrator');
-    // who it is has been checked; a session that begets sessions would never end
+    // the caller is authenticated; a session must not create another session
     const credentials = readCredentials((name) => c.req.header(name));
     if (!credentials)
       throw new AppError('invalid_argument', 'A session begins with an Authorization header, not with another session');

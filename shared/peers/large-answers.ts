@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** An answer below it needs no place: a thousand of them take less than the large ones. */
+/** Size below which answers are not queued: a thousand of them take less than the large ones. */
 export const largeBytes = 1024 * 1024;
 
 export interface LargeAnswerLimits {

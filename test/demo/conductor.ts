@@ -15,7 +15,7 @@ export interface DemoConductor {
   close(): Promise<void>;
 }
 
-/** Of a clone, or of the Debian package. */
+/** Program of a clone, or of the Debian package. */
 const program: readonly string[] = existsSync(conductorProgram)
   ? [conductorProgram]
   : [process.execPath, join(import.meta.dirname, '../../build/bundle/conductor.cjs')];

@@ -3,7 +3,7 @@ import { startEosSwitch } from '#test/simulators/switch/eos.ts';
 
 /** The switches that the demo's machines are plugged into. */
 export interface DemoSwitches {
-  /** What `BATON_NETWORKS_FILE` is to hold. */
+  /** Content that `BATON_NETWORKS_FILE` is to have. */
   readonly networksFile: string;
   /** Where a machine is plugged in; counted from 0. */
   readonly portOf: (machine: number) => SimulatedSwitchPort;

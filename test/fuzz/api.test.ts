@@ -22,7 +22,7 @@ let stage: ApiWithCallers;
 let document: ApiDocument;
 const known: Record<string, string[]> = {};
 const counts = new Map<number, number>();
-/** What servers behind the conductor were said to have failed with. */
+/** Errors that servers behind the conductor were said to have failed with. */
 const meant = new Set<string>();
 
 beforeAll(async () => {

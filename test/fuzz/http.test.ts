@@ -55,7 +55,7 @@ async function readImage(): Promise<void> {
 
 const askAgent = () => askPeer('agentCommands', url, { method: 'GET', who: 'the agent', timeoutMs: idleTimeoutMs });
 
-/** Of Baton, or of undici, whose callers make their own of it. */
+/** Recognizes errors of Baton, or of undici, whose callers make their own of it. */
 function isMeant(error: unknown): boolean {
   if (error instanceof AppError) return error.code !== 'internal';
   const { code = '', name } = error as { readonly code?: unknown; readonly name?: unknown };

@@ -35,7 +35,7 @@ const growthBytes = 200 * 1024 * 1024;
 interface Parser {
   readonly name: string;
   readonly samples: readonly Buffer[];
-  /** Of `npm test`. */
+  /** Runs in `npm test`. */
   readonly runs: number;
   readonly parse: (bytes: Buffer) => unknown;
 }

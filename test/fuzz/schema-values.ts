@@ -54,7 +54,7 @@ export const hostileText: fc.Arbitrary<string> = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 20 }),
 );
 
-/** What fits no schema but by chance. */
+/** Values that fit no schema but by chance. */
 const anything: fc.Arbitrary<unknown> = fc.oneof(
   hostileText,
   fc.constantFrom<unknown>(...hostileNumbers, null, true, [], {}, [[]], deep(30), deep(3000)),

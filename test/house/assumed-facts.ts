@@ -42,7 +42,7 @@ const shapes: Readonly<Record<Shape, (place: Place) => boolean>> = {
 
 interface Substitute {
   readonly value: Node;
-  /** What is missing. */
+  /** The node of which something is missing. */
   readonly of: Node;
 }
 
@@ -102,9 +102,9 @@ function isOwn({ node, within, textOf }: Place, { value, of }: Substitute): bool
 const own =
   /\b(?:options|settings|access|wanted|args|limits|info|file|task|config|init|form)\b\??\.|^httpStatusOf\(|\.length$|\.join\(.*\)$|\bport\)?$/;
 
-/** What asks a disk, a machine, a switch or a cluster. */
+/** Pattern of calls that ask a disk, a machine, a switch or a cluster. */
 const asks = /^(?:await )?(?:read|list|find|get|probe|query|parse|run)[A-Z]?\w*\(/;
-/** What they have several of. */
+/** Pattern of things that these have several of. */
 const subjects = new RegExp(
   `(?:^|[.?(])(?:${[
     'disks|devices|drives|volumes|arrays|partitions|esps|links|symlinks|devlinks|serials|wwns|aliases|holders|contents',

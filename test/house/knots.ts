@@ -1,4 +1,4 @@
-/** Who imports whom: of folders, or of files. */
+/** Imports between folders, or between files. */
 export type Graph = ReadonlyMap<string, ReadonlySet<string>>;
 
 export function graphOf(arrows: Iterable<readonly [from: string, to: string]>): Graph {
@@ -27,7 +27,7 @@ export function knotted(graph: Graph): string[] {
   return [...graph.keys()].filter((node) => reachable(graph, node).has(node)).sort();
 }
 
-/** As few arrows as a greedy order of the nodes leaves pointing upwards (Eades, Lin, Smyth). */
+/** Counts as few arrows as a greedy order of the nodes leaves pointing upwards (Eades, Lin, Smyth). */
 export function countBackArrows(graph: Graph): number {
   const left = new Set([...graph.keys()].sort());
   const outOf = (node: string) => [...(graph.get(node) ?? [])].filter((other) => left.has(other)).length;

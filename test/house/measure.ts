@@ -87,7 +87,7 @@ function countMatches(sources: readonly Source[], folder: string, pattern: RegEx
   return inFolder.reduce((sum, { text }) => sum + (text.match(pattern)?.length ?? 0), 0);
 }
 
-/** What stands between white space and has a letter or digit: no bars of tables, bullets or rules. */
+/** Counts what stands between white space and has a letter or digit: no bars of tables, bullets or rules. */
 function countWords(text: string): number {
   return text.split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word)).length;
 }

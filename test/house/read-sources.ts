@@ -7,9 +7,9 @@ export interface Source {
   /** `conductor/nodes/node-store.ts` */
   readonly path: string;
   readonly text: string;
-  /** What exists at run time: project files by path, packages by name. */
+  /** Imports that exist at run time: project files by path, packages by name. */
   readonly imports: readonly string[];
-  /** What is there for the compiler alone. */
+  /** Imports that are there for the compiler alone. */
   readonly typeImports: readonly string[];
 }
 
@@ -53,7 +53,7 @@ export async function listFiles(root: string, folder: string, ending: string): P
     .sort();
 }
 
-/** What is shipped or builds it, as opposed to what tests it. */
+/** Recognizes what is shipped or builds it, as opposed to what tests it. */
 export function isProduct({ path }: Pick<Source, 'path'>): boolean {
   return !path.startsWith('test/') && !path.includes('/testing/') && !/\.(test|contract)\.ts$/.test(path);
 }

@@ -9,7 +9,7 @@ import type { SimulatedBoot, SimulatedMachine } from '#test/simulators/redfish/m
 
 export interface AgentMachineOptions {
   readonly name: string;
-  /** Of its only network card, which stands in the lab's namespace by the machine's name. */
+  /** Address of its only network card, which stands in the lab's namespace by the machine's name. */
   readonly mac: string;
   /** Debian 13, see `debian-13.ts`. */
   readonly tree: string;
@@ -18,7 +18,7 @@ export interface AgentMachineOptions {
 }
 
 export interface AgentMachine extends SimulatedMachine {
-  /** What the agent printed, over all boots. */
+  /** Output of the agent, over all boots. */
   readonly logFile: string;
   /** Power-ons and resets so far. */
   readonly boots: () => number;
@@ -120,7 +120,7 @@ function prepareMachineFiles(
   return { commandLine, binds: { [commandLine]: 'proc/cmdline', [join(files, 'sys')]: 'sys' } };
 }
 
-/** Of the `kernel` line of an iPXE script; `undefined` when it boots no kernel. */
+/** Reads the `kernel` line of an iPXE script; `undefined` when it boots no kernel. */
 function readKernelCommandLine(script: string): string | undefined {
   return /^kernel (?:--name \S+ )?\S+ (.*?)(?: \|\| .*)?$/m.exec(script)?.[1];
 }

@@ -6,7 +6,7 @@ import { parsePackageFile } from '#image-build/ramdisk/finish-tree.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { run } from '#shared/process/run.ts';
 
-/** What the real counterparts run on; each brings what it depends on. */
+/** Packages that the real counterparts run on; each brings what it depends on. */
 const packages = [
   'python3-ironic',
   'python3-neutron',

@@ -19,7 +19,7 @@ export interface Ironic {
   readonly api: ConductorClient;
   /** Under which the demo image's directory is served. */
   readonly imagesUrl: string;
-  /** As a node's `driver_info` names the ramdisk. */
+  /** The ramdisk as a node's `driver_info` names it. */
   readonly ramdisk: { readonly deploy_kernel: string; readonly deploy_ramdisk: string };
   readonly logFile: string;
 }

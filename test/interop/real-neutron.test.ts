@@ -78,7 +78,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** As an operator, or a tenant, of Neutron. */
+/** Posts as an operator, or a tenant, of Neutron. */
 async function post(path: string, body: unknown): Promise<Record<string, Record<string, unknown>>> {
   const headers = { 'content-type': 'application/json' };
   const answer = await fetch(`${url}/v2.0/${path}`, { method: 'POST', headers, body: JSON.stringify(body) });

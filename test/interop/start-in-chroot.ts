@@ -7,7 +7,7 @@ export interface ChrootProcess {
   readonly name: string;
   /** Absolute path of the tree. */
   readonly tree: string;
-  /** What it sees in place of the tree's own: path on this machine → existing path in the tree. */
+  /** Paths that it sees in place of the tree's own: path on this machine → existing path in the tree. */
   readonly binds?: Readonly<Record<string, string>>;
   readonly argv: readonly string[];
 }

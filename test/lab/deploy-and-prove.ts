@@ -37,7 +37,7 @@ export interface DeployHooks {
    * as no deployed system is on them.
    */
   readonly lookAtDisks?: () => Promise<readonly Proof[] | undefined>;
-  /** Of the instance to be; default a new one. A node whose deploy has failed keeps the one it has. */
+  /** UUID of the instance to be; default a new one. A node whose deploy has failed keeps the one it has. */
   readonly instanceUuid?: string;
   /** Told the plan before it runs. Then the machine is inspected first, and the deploy is asked for with the plan's hash. */
   readonly onPlan?: (plan: PlanView) => void;

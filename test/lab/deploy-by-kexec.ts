@@ -38,7 +38,7 @@ function unplugButton({ machine }: LabNode): void {
   Object.assign(machine, deaf);
 }
 
-/** What came of the steps that part with the ramdisk. */
+/** Lists what came of the steps that part with the ramdisk. */
 export function kexecNotes({ steps }: FlowView): readonly string[] {
   return steps.flatMap(({ step, note }) => (note === null ? [] : [`${step}: ${note}`]));
 }

@@ -7,7 +7,7 @@ import type { Lab, LabNode } from '#test/lab/lab.ts';
 /** By the node's name. */
 export type DeployOutcomes = ReadonlyMap<string, PromiseSettledResult<DeployReport>>;
 
-/** What a deploy tells while it goes on. */
+/** Reports of a deploy while it goes on. */
 interface Reporting {
   readonly onFlow: (flow: FlowView) => void;
   readonly report: (line: string) => void;
@@ -35,7 +35,7 @@ export function reportSteps(nodeName: string, report: (line: string) => void): (
   };
 }
 
-/** What the deploy of that node has proved. @throws what it has failed with */
+/** Gives what the deploy of that node has proved. @throws what it has failed with */
 export function reportOf(outcomes: DeployOutcomes, name: string): DeployReport {
   const outcome = outcomes.get(name);
   if (outcome?.status !== 'fulfilled') throw outcome?.reason ?? new Error(`${name} was not deployed`);

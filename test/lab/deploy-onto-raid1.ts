@@ -41,7 +41,10 @@ export interface Raid1Hooks extends Omit<DeployHooks, 'deploySteps' | 'lookAtDis
   readonly pulled?: readonly number[];
 }
 
-/** As `deployAndProve`; the proofs of the boots without a disk among the others. Leaves the machine off, with both disks. */
+/**
+ * Deploys as `deployAndProve` does; the proofs of the boots without a disk among the others. Leaves the machine off,
+ * with both disks.
+ */
 export async function deployOntoRaid1(
   lab: Lab,
   node: LabNode,

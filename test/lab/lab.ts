@@ -45,7 +45,9 @@ export interface LabNode {
 
 export interface SiteOptions {
   readonly nodes: readonly LabNodeOptions[];
-  /** What the machines are plugged into; default `ovs`. A Linux switch is in turn plugged into Open vSwitch. */
+  /**
+   * The switch that the machines are plugged into; default `ovs`. A Linux switch is in turn plugged into Open vSwitch.
+   */
   readonly switch?: 'ovs' | 'linux';
   /** Told what is being started, as a line of text. */
   readonly report?: (line: string) => void;
@@ -56,7 +58,7 @@ export interface SiteOptions {
 
 export interface LabOptions extends SiteOptions {
   readonly imagesDirectory?: string;
-  /** What the switch's entry in the networks file has besides. */
+  /** Settings that the switch's entry in the networks file has besides. */
   readonly switchSettings?: Settings;
   /** In place of an access network, what the tenants' network is. */
   readonly tenantNetwork?: Readonly<Record<string, unknown>>;

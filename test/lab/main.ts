@@ -87,7 +87,7 @@ async function prepareWork(command: LabCommand, screen: Screen, image: DemoImage
   return { options, work: (lab) => deployAll(lab, image, { command, screen }) };
 }
 
-/** What was proved of a machine, or of an action. */
+/** Report of what was proved of a machine, or of an action. */
 interface Report {
   readonly heading: string;
   readonly proofs: readonly Proof[];

@@ -6,7 +6,7 @@ import type { Lab, LabNode } from '#test/lab/lab.ts';
 import { switchId } from '#test/lab/network.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 
-/** What an operator does through the API, and what they see. */
+/** An operator's view of a node through the API. */
 
 export interface NodeView {
   readonly uuid: string;
@@ -23,10 +23,10 @@ export interface DemoImage {
   readonly rawFile: string;
   /** Below the conductor's `/images/`: the compressed image. */
   readonly urlPath: string;
-  /** Of the compressed image, as it is served. */
+  /** Digest of the compressed image, as it is served. */
   readonly sha256: string;
   readonly servedBytes: number;
-  /** What `instance_info` says of it besides. */
+  /** Fields that `instance_info` has of it besides. */
   readonly instanceInfo?: Readonly<Record<string, unknown>>;
 }
 
@@ -60,9 +60,9 @@ export async function readDemoRootImage(rootGb: number, directory = 'build/os-im
 const inspectLimitMs = 14 * 60_000;
 
 export interface LabBond {
-  /** As the lab was told. */
+  /** Address as the lab was told. */
   readonly secondMac: string;
-  /** Of its port group. */
+  /** Description of its port group. */
   readonly group: Readonly<Record<string, unknown>>;
 }
 
@@ -144,7 +144,7 @@ export interface RequestedDeployStep {
   readonly args: Readonly<Record<string, unknown>>;
 }
 
-/** What a deploy of the noted image would do. */
+/** Reads what a deploy of the noted image would do. */
 export function readPlan(lab: Lab, node: LabNode, deploySteps: readonly RequestedDeployStep[]): Promise<PlanView> {
   return lab.api.call('POST', `/v1/nodes/${node.name}/plan`, { target: 'active', deploy_steps: deploySteps });
 }
@@ -154,7 +154,7 @@ export interface DeployOptions {
   readonly instanceUuid: string;
   /** Beside the built-in ones. */
   readonly deploySteps?: readonly RequestedDeployStep[];
-  /** Of the plan that was read. */
+  /** Hash of the plan that was read. */
   readonly planHash?: string | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** What a machine is made of, and the QEMU command line for it. Pure. */
+/** Describes what a machine is made of, and the QEMU command line for it. Pure. */
 
 export type Firmware = 'uefi' | 'bios';
 export type DiskBus = 'virtio' | 'nvme' | 'sata';
@@ -16,7 +16,7 @@ export interface DiskSpec {
 export interface DiskTrial {
   /** Places of those pulled, from 0. */
   readonly pulled: readonly number[];
-  /** What is written is forgotten at power-off: the disks stay as they were for another trial. */
+  /** Whether writes are forgotten at power-off: the disks stay as they were for another trial. */
   readonly discardWrites: boolean;
 }
 
@@ -32,7 +32,7 @@ export interface QemuMachine {
   readonly cpus: number;
   readonly disks: readonly DiskSpec[];
   readonly mac: string;
-  /** What it boots over the network it loads by HTTP, by its firmware's own drivers. */
+  /** Whether it loads what it boots over the network by HTTP, by its firmware's own drivers. */
   readonly httpOnly: boolean;
   readonly tap: string;
   /** It is not booted from. */

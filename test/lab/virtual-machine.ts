@@ -18,7 +18,7 @@ export interface VirtualMachineOptions {
   readonly name: string;
   readonly uuid: string;
   readonly mac: string;
-  /** Of a second card, whose tap is `NAMEb`. */
+  /** Address of a second card, whose tap is `NAMEb`. */
   readonly secondMac?: string;
   readonly firmware: Firmware;
   /** Default `pxe`. */

@@ -15,7 +15,7 @@ const recordingSchema = z.strictObject({
   opened: z.literal('no').optional(),
   /** The maker's system and version, or the device. */
   system: z.string().min(3),
-  /** What the reading shows that another recording doesn't. */
+  /** The thing that the reading shows and another recording doesn't. */
   shows: z.string().min(10),
   /** The texts as the outside prints them, by the command, file or address that was asked. */
   outputs: z.record(z.string(), z.string()),

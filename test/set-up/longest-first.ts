@@ -47,7 +47,10 @@ function place({ moduleId }: { readonly moduleId: string }): number {
   return index === -1 ? longest.length : index;
 }
 
-/** What needs machines begins, the longest first; nearly all unit tests are short: they fill up the cores at the end. */
+/**
+ * Orders files: those that need machines begin, the longest first; nearly all unit tests are short: they fill up the
+ * cores at the end.
+ */
 export class LongestFirstSequencer extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, type RunnerTestFile } from 'vitest';
 
-/** What a test file's worker notes of it for `times-reporter.ts`. */
+/** Notes of a test file's worker for `times-reporter.ts`. */
 declare module 'vitest' {
   interface TaskMeta {
-    /** Of the worker and of its children that have ended, all of them since the worker began. */
+    /** Seconds of the worker and of its children that have ended, all of them since the worker began. */
     cpuSeconds?: number;
   }
 }

@@ -31,7 +31,7 @@ const locked = {
   'node_modules/other-cpu': { integrity: 'sha512-3', optional: true },
 };
 
-/** What the set-up asks npm for, where npm has noted that it has installed these. */
+/** Finds what the set-up asks npm for, where npm has noted that it has installed these. */
 async function askedFor(installed: object | undefined): Promise<string> {
   if (installed) {
     await writeFile(join(clone, 'node_modules/.package-lock.json'), JSON.stringify({ packages: installed }));

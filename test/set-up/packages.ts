@@ -42,7 +42,7 @@ export const labPackages: readonly string[] = [
   // kubernetes-client is unpacked, not installed: set-up.sh says why
 ];
 
-/** What only `npm run test:all` needs besides: programs that judge files of ours. */
+/** Packages that only `npm run test:all` needs besides: programs that judge files of ours. */
 export const witnessPackages: readonly string[] = [
   'isc-dhcp-server', // the next two for the configurations of docs/dhcp
   'kea-dhcp4-server',

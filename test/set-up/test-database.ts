@@ -6,7 +6,7 @@ import { templateName, urlOf } from '#test/support/test-database.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** Of the PostgreSQL server that all tests of a run share. */
+    /** Address of the PostgreSQL server that all tests of a run share. */
     testServerUrl: string;
   }
 }

@@ -4,14 +4,16 @@ const FileTimes = z.object({
   file: z.string(),
   project: z.string(),
   wallSeconds: z.number(),
-  /** Of the worker and of all processes that the file has started and ended; absent when no test of it has run. */
+  /**
+   * Seconds of the worker and of all processes that the file has started and ended; absent when no test of it has run.
+   */
   cpuSeconds: z.number().optional(),
 });
 const RunTimes = z.object({
   /** `2026-11-22` */
   day: z.string(),
   wallSeconds: z.number(),
-  /** Of the machine, so that figures can be compared. */
+  /** Cores of the machine, so that figures can be compared. */
   cores: z.number(),
   files: z.array(FileTimes),
 });

@@ -6,7 +6,7 @@ import type { startAgentProxy } from '#test/simulators/node/agent-proxy.ts';
 
 const worst = 'answers the worst that is allowed';
 
-/** What a hostile agent answers to every command: the most that is read to its end, or what no peer should. */
+/** Answer of a hostile agent to every command: the most that is read to its end, or what no peer should send. */
 export type HostileAgentBehaviour = HostileBehaviour | typeof worst;
 
 export const hostileAgentBehaviours = [worst, ...Object.keys(hostileBehaviours)] as readonly HostileAgentBehaviour[];
@@ -22,7 +22,7 @@ export function createHostileAgents(): (behaviour: HostileAgentBehaviour) => typ
 
 interface WorstAnswers {
   readonly steps: Buffer;
-  /** Of commands, one after the other. */
+  /** Lists of commands, one after the other. */
   readonly lists: readonly Buffer[];
 }
 

@@ -35,7 +35,7 @@ const saying =
   (socket) =>
     socket.end(text);
 
-/** What a peer that means harm, or is broken, does with a request. */
+/** Reactions to a request by a peer that means harm, or is broken. */
 export const hostileBehaviours = {
   'says nothing': () => undefined,
   'answers a body without end': forever(endless, chunk(`"${'x'.repeat(64 * kibibyte)}",`)),

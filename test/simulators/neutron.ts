@@ -15,7 +15,7 @@ export interface SimulatedNeutron {
   addNetwork(name: string, physicalNetwork?: string): string;
   /** @param subnet in Neutron's words */
   addSubnet(subnet: Readonly<Record<string, unknown>>): string;
-  /** As a tenant makes one. */
+  /** Adds a port as a tenant makes one. */
   addPort(networkId: string, port?: Partial<Port>): Port;
   stop(): Promise<void>;
 }
@@ -35,7 +35,7 @@ interface Port {
   'binding:vnic_type': string;
   'binding:profile': Record<string, unknown>;
   fixed_ips: { subnet_id: string; ip_address: string }[];
-  /** Of a trunk's parent. */
+  /** Details of a trunk's parent. */
   trunk_details?: {
     trunk_id: string;
     sub_ports: { port_id: string; segmentation_id: number; segmentation_type: 'vlan'; mac_address: string }[];
@@ -180,7 +180,7 @@ function resource(state: NeutronState, method: string, url: URL, wanted: Partial
   return { status: 200, body: { port: { ...port, status: port.status.replace(/^BUILD\+*$/, 'DOWN') } } };
 }
 
-/** Of several values of a filter any. */
+/** Filters rows; of several values of a filter any fits. */
 function filtered(rows: ReadonlyMap<string, object>, { searchParams }: URL): object[] {
   return [...rows.values()].filter((row) =>
     [...new Set(searchParams.keys())].every((key) => {

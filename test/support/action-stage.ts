@@ -43,7 +43,7 @@ export interface ActionStage {
   ended(id: string): Promise<SiteAction>;
   /** Names and states. */
   steps(id: string): Promise<[string, string][]>;
-  /** Of all revisions, but `committed`. */
+  /** Reads the tags of all revisions, but `committed`. */
   tags(): Promise<{ tag: string; data: Record<string, unknown> }[]>;
   report(id: string): Promise<SiteReport>;
   /** `subject: text` */

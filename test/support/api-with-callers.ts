@@ -1,6 +1,6 @@
 import { type ApiAnswer, openTestApi, type TestApi } from '#test/support/test-api.ts';
 
-/** Who calls, each with a token. */
+/** Callers, each with a token. */
 export type Who = keyof typeof callers;
 const callers = {
   admin: { role: 'admin' },

@@ -14,7 +14,7 @@ export interface BareDisk {
   readonly device: string;
 }
 
-/** What a test tells the agent of the node. */
+/** Data of the node that a test gives the agent. */
 export interface BareNode {
   readonly properties?: object;
   readonly target_raid_config?: object;
@@ -31,7 +31,7 @@ export interface BareMachine {
       readonly driverInfo?: object;
       /** In place of those of the machine's node. */
       readonly properties?: object;
-      /** As a step of another kind of flow. */
+      /** Kind of flow, where the step is another one's. */
       readonly kind?: 'clean' | 'deploy';
     },
   ): Promise<Record<string, unknown>>;

@@ -5,7 +5,7 @@ type Json = Record<string, unknown>;
 
 /** Debian's real `baremetal` CLI (python3-ironicclient) on a conductor. */
 export interface Baremetal {
-  /** What it prints; fails with its own words. */
+  /** Gives what it prints; fails with its own words. */
   readonly text: (...args: string[]) => Promise<string>;
   /** With `-f json`. */
   readonly json: (...args: string[]) => Promise<Json>;

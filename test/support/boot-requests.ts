@@ -2,7 +2,7 @@ import type { DhcpRequest } from '#test/support/dhcp-client.ts';
 
 const mac = '52:54:00:77:00:01';
 
-/** As firmware of this architecture asks (RFC 4578). */
+/** Asks as firmware of this architecture does (RFC 4578). */
 export function firmware(architecture: number, vendor = 'PXEClient'): DhcpRequest {
   const number = String(architecture).padStart(5, '0');
   return { type: 'discover', mac, architecture, vendorClass: `${vendor}:Arch:${number}:UNDI:003016` };

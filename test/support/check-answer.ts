@@ -4,7 +4,7 @@ import { type ApiApp, canonicalPath } from '#conductor/http/define-routes.ts';
 interface Operation {
   readonly method: string;
   readonly path: RegExp;
-  /** As people read it: `GET /v1/nodes/{node}`. */
+  /** Name for people: `GET /v1/nodes/{node}`. */
   readonly name: string;
   readonly responses: Readonly<Record<string, { readonly content?: Readonly<Record<string, { schema?: unknown }>> }>>;
 }

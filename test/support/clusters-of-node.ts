@@ -14,9 +14,9 @@ export interface ClustersOfNode {
   members(): string[];
   /** Requests to remove a member that it has taken. */
   removals(): number;
-  /** As on the first day: in both clusters, with labels, a pod that ends soon, and a kubelet that runs. */
+  /** Joins as on the first day: in both clusters, with labels, a pod that ends soon, and a kubelet that runs. */
   join(): Promise<void>;
-  /** As after a deploy: Ready by another boot, and the voting member of the etcd cluster. */
+  /** Joins again as after a deploy: Ready by another boot, and the voting member of the etcd cluster. */
   rejoin(bootId: string): Promise<void>;
   /** In Kubernetes alone, as a decommission leaves it. */
   leaveAsDecommissioned(): Promise<void>;

@@ -17,7 +17,7 @@ export interface ConductorPair {
   /** From the first one to the database. */
   readonly way: SilenceableWay;
   readonly database: Pool;
-  /** Of the second. */
+  /** Operator of the second. */
   readonly operator: Operator;
   readonly machines: readonly SimulatedNode[];
   readonly names: readonly string[];

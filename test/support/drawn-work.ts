@@ -13,7 +13,7 @@ export interface DrawnWork {
   /** Amid a deploy, else a cleaning. */
   readonly inDeploy: boolean;
   readonly disableRamdisk: boolean;
-  /** What of the BMC's answers may be lost. */
+  /** Pattern of the BMC's answers that may be lost. */
   readonly asks: RegExp;
   /** Makes the machine be at it until then, from when it is asked for. */
   begin(until: Promise<unknown>): void;
@@ -22,7 +22,7 @@ export interface DrawnWork {
 
 const image = (file: string): string => `http://192.0.2.7/${file}.bin`;
 const updates = ['bios', 'bmc', 'NIC.Slot.1'] as const;
-/** Of `cleanSteps` in the test: the machine breaks without power amid them. */
+/** Steps, of `cleanSteps` in the test, amid which the machine breaks without power. */
 const inBand = ['flash', 'secure_erase', 'erase_devices'] as const;
 
 /** Steps that write one component or two. */

@@ -1,7 +1,7 @@
 import type { SimulatedNode } from '#test/simulators/node/simulated-node.ts';
 import type { Operator } from '#test/support/operator.ts';
 
-/** What a simulated deploy asks for; the simulated agent fetches nothing. */
+/** Instance that a simulated deploy asks for; the simulated agent fetches nothing. */
 export const demoInstance = {
   image_source: 'http://images.example/demo.raw',
   image_os_hash_algo: 'sha256',

@@ -4,7 +4,7 @@ import { run } from '#shared/process/run.ts';
 
 export interface EtcdCertificates {
   readonly caFile: string;
-  /** Of all members, towards clients and each other. */
+  /** Certificate of all members, towards clients and each other. */
   readonly certFile: string;
   readonly keyFile: string;
 }

@@ -61,12 +61,12 @@ export function reported(round: Round): string {
   return `${round.state}: ${round.messages.map(({ message }) => message).join(' | ')}`;
 }
 
-/** What was thrown, in one line. */
+/** Gives what was thrown, in one line. */
 export async function refusal(round: Promise<Round>): Promise<string> {
   return round.then(reported, errorChain);
 }
 
-/** What etcdctl lists in the end: the member it asks may not have heard yet. */
+/** Expects what etcdctl lists in the end: the member it asks may not have heard yet. */
 export async function expectListed(cluster: EtcdTestCluster, names: readonly string[]): Promise<void> {
   await expect.poll(() => listed(cluster)).toEqual(names);
 }

@@ -14,10 +14,10 @@ export interface EtcdTestCluster {
   /** `BATON_ETCD_TLS_DIR`; the cluster's set is called as the cluster. */
   readonly tlsDirectory: string;
   readonly client: EtcdClient;
-  /** As a site's documents describe it: all that run are endpoints. */
+  /** Describes the cluster as a site's documents do: all that run are endpoints. */
   describe(more?: Partial<EtcdCluster>): EtcdCluster;
   member(name: string): EtcdTestMember;
-  /** Those that run. */
+  /** Lists the members that run. */
   running(): readonly EtcdTestMember[];
   kill(name: string): Promise<void>;
   /** Adds one, and starts it unless told otherwise; one that was there before comes without its data. */

@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import { demoInstance } from '#test/support/enrol.ts';
 import { openStepNode, type StepNode, type StepView, waitUntil } from '#test/support/step-node.ts';
 
-/** What an operator sees of a flow that has ended. */
+/** An operator's view of a flow that has ended. */
 export interface Outcome {
   readonly state: string;
   readonly last_error: string;

@@ -13,7 +13,7 @@ import { waitUntil } from '#test/lab/wait-until.ts';
 import { type ConductorInProcess, startConductorInProcess } from '#test/support/conductor-in-process.ts';
 import { createOperator, type Operator } from '#test/support/operator.ts';
 
-/** What an action has done to nodes. */
+/** A phase that an action has asked of nodes. */
 export interface NodePhaseRequest {
   readonly action: ReturnType<typeof newAction>;
   readonly phase: NodePhase;
@@ -37,7 +37,7 @@ export interface FakeSite {
     contextNow?: () => ConductorContext,
   ): Promise<ReadonlyMap<string, NodeOutcome>>;
   uuidOf(name: string): Promise<string>;
-  /** Of a node, sorted: `clean succeeded`. */
+  /** Lists the flows of a node, sorted: `clean succeeded`. */
   flowsOf(name: string): Promise<string[]>;
   close(): Promise<void>;
 }

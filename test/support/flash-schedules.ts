@@ -9,7 +9,10 @@ import { demoInstance } from '#test/support/enrol.ts';
 import { isAtRest, type Operator } from '#test/support/operator.ts';
 import { waitUntil } from '#test/support/step-node.ts';
 
-/** What may happen while a machine must not lose power: what a BMC answers, what operators ask for, and what becomes of conductors. */
+/**
+ * Draws what may happen while a machine must not lose power: what a BMC answers, what operators ask for, and what
+ * becomes of conductors.
+ */
 
 /** A node that is at work in one schedule after the other. */
 export interface FlashedNode {
@@ -47,7 +50,7 @@ const places = [
   /Sessions/,
 ];
 
-/** What a BMC answers that restarts, or is too busy. */
+/** Draws what a BMC answers that restarts, or is too busy. */
 function drawFault(draw: Draw): Fault {
   const path = draw.of(places);
   const times = 1 + draw.number(12);

@@ -17,7 +17,7 @@ export interface FlowScenario extends Beginning {
   readonly ends: string;
   readonly fails: string;
   readonly machineAtEnd: Readonly<Record<'power' | 'runs', string>>;
-  /** What the flow does to the disk, each entry once or again. */
+  /** Acts of the flow on the disk, each entry once or again. */
   readonly disk: readonly string[];
   /** Steps at the least; default 3. */
   readonly steps?: number;
@@ -25,7 +25,7 @@ export interface FlowScenario extends Beginning {
   readonly machineAfterFailure?: Readonly<Record<'power' | 'runs', string>>;
   /** Default: it names a verb. */
   readonly advice?: string;
-  /** What must be so when it has succeeded. */
+  /** Checks what must be so when it has succeeded. */
   readonly check?: () => void;
 }
 

@@ -54,7 +54,7 @@ export interface FlowStage {
   readonly close: () => Promise<void>;
 }
 
-/** What a failed flow says of its cause. */
+/** Cause that a failed flow names. */
 export const struckBy = 'struck by the test';
 
 export async function openFlowStage(

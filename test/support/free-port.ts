@@ -9,7 +9,10 @@ export interface PortRange {
   readonly below: number;
 }
 
-/** What the kernel gives to connections, and to servers that ask for any; each network namespace has its own. */
+/**
+ * File with the ports that the kernel gives to connections, and to servers that ask for any; each network namespace has
+ * its own.
+ */
 const kernelsFile = '/proc/sys/net/ipv4/ip_local_port_range';
 
 /** So many are enough, and above those that servers have by custom. */

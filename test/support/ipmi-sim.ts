@@ -24,7 +24,7 @@ done
 export interface SimulatedBmc {
   readonly driverInfo: Readonly<Record<string, unknown>>;
   readonly power: () => Promise<string>;
-  /** Of the machine whose controller is at 0x30 of channel 0, behind that BMC. */
+  /** Reads the power of the machine whose controller is at 0x30 of channel 0, behind that BMC. */
   readonly bladePower: () => Promise<string>;
   readonly boot: () => Promise<string>;
   reset(): Promise<void>;

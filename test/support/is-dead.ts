@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { expect } from 'vitest';
 
-/** What the kernel says of a process, a line; `undefined` when it is gone, or never was. */
+/** Reads what the kernel says of a process, a line; `undefined` when it is gone, or never was. */
 const stat = (pid: string | undefined) => readFile(`/proc/${Number(pid)}/stat`, 'utf8').catch(() => undefined);
 
 /** Waits until a process is gone, or a zombie that nobody has buried yet; one that never was is. */

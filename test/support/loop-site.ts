@@ -323,7 +323,10 @@ ${metadata('loop_ssh_public_key', 'site')}data: ssh-ed25519 AAAAC3NzaC1lZDI1NTE5
 `,
 };
 
-/** What a site of Airship's has to be given to be deployed by Baton: what its images' names mean, and what boots. */
+/**
+ * Documents that a site of Airship's has to be given to be deployed by Baton: what its images' names mean, and what
+ * boots.
+ */
 export const loopAdditions = `---
 schema: baton/Images/v1
 metadata: {schema: metadata/Document/v1, name: images}

@@ -19,10 +19,10 @@ interface Image {
   readonly driverInfo?: Json;
 }
 
-/** Of what is busy. */
+/** Tries at something that is busy. */
 const mostTries = 100;
 
-/** What its BMC access says of interfaces; empty names are not sent. */
+/** Interfaces that its BMC access names; empty names are not sent. */
 const interfacesOf = {
   redfish: { boot_interface: 'redfish-virtual-media', firmware_interface: 'redfish', raid_interface: 'redfish' },
   idrac: {
@@ -99,7 +99,7 @@ function talkToIronic(url: string, name: string) {
 }
 type Ironic = ReturnType<typeof talkToIronic>;
 
-/** As its updater does: `add` also replaces; what is not wanted is removed where it is there. */
+/** Lists changes as its updater does: `add` also replaces; what is not wanted is removed where it is there. */
 const changes = (before: Json, place: string, wanted: Json): Patch =>
   Object.entries(wanted).flatMap(([key, value]): Patch => {
     const old = (before[place] as Json | undefined)?.[key];
@@ -241,7 +241,8 @@ function inUse(ironic: Ironic, name: string) {
 }
 
 /**
- * What metal3's baremetal-operator asks Ironic for, in its own order (`pkg/provisioner/ironic`): each answer that it reads is
+ * Asks Ironic as metal3's baremetal-operator does, in its own order (`pkg/provisioner/ironic`): each answer that it
+ * reads is
  * held against what it expects, and everything is tried again where it tries again.
  */
 export function metal3Host(url: string, options: Metal3HostOptions) {

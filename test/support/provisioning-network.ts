@@ -8,7 +8,7 @@ import type { Dhcp6Answer, Dhcp6Request } from '#test/support/dhcp6-client.ts';
 export interface ProvisioningNetwork {
   /** On this machine, or in the server's namespace. */
   readonly device: string;
-  /** What stands before a command that runs where that is. */
+  /** Words before a command that runs where that is. */
   readonly atServer: readonly string[];
   /** Its address. */
   readonly address: string;

@@ -1,4 +1,4 @@
-/** What a recording has of an HTTP answer: `HTTP/1.1 404 NOT FOUND`, headers, an empty line, the body. */
+/** An HTTP answer as a recording has it: `HTTP/1.1 404 NOT FOUND`, headers, an empty line, the body. */
 export interface RecordedAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;

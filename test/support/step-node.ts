@@ -41,7 +41,7 @@ export const waitUntil = <T>(what: string, look: () => Promise<T | undefined> | 
 export const step = (name: string, more: object = {}) => ({ interface: 'deploy', step: name, ...more });
 
 export interface StepNodeOptions {
-  /** Of the conductor: `BATON_STEP_TIMEOUT`. */
+  /** Settings of the conductor: `BATON_STEP_TIMEOUT`. */
   readonly settings?: Readonly<Record<string, string>>;
   /** The agent serves plain HTTP, so that `machine.agentFaults` can be put before it. */
   readonly plainHttp?: boolean;

@@ -58,9 +58,9 @@ export interface TestApi {
     version?: string,
     headers?: Readonly<Record<string, string>>,
   ): Promise<ApiAnswer>;
-  /** As it is, with what is not JSON object, too; a path, or a whole URL. */
+  /** Sends a request as it is, with what is not JSON object, too; a path, or a whole URL. */
   request(path: string, init?: RequestInit): Promise<Response>;
-  /** Of the allocator; `reset` makes it short again. */
+  /** Patience of the allocator; `reset` makes it short again. */
   readonly patience: { patienceMs: number; readonly retryMs: number };
   /** Forgets all nodes. */
   reset(): Promise<void>;
@@ -74,7 +74,7 @@ interface TestApiOptions {
   readonly settings?: Readonly<Record<string, string>>;
 }
 
-/** What all of it shares, but for who works on nodes. */
+/** Opens what all of it shares, but for who works on nodes. */
 async function openEngine(
   config: ConductorConfig,
   database: Database,

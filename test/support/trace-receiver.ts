@@ -48,7 +48,7 @@ export interface TraceReceiver {
   readonly spans: ReceivedSpan[];
   readonly resources: Record<string, unknown>[];
   readonly headers: IncomingHttpHeaders[];
-  /** What was sent wrong. */
+  /** Faults of what was sent. */
   readonly faults: string[];
   /** Answered in place of 200, one after another. */
   readonly statuses: number[];

@@ -7,7 +7,7 @@ export interface ReceivedEvent {
   readonly type: string;
   readonly node: { readonly uuid: string; readonly name: string | null } | undefined;
   readonly data: Readonly<Record<string, unknown>>;
-  /** What it was answered. */
+  /** Status that it was answered. */
   readonly status: number;
 }
 
@@ -19,7 +19,7 @@ export interface WebhookReceiver {
   answers: number[];
   /** Until there are so many events nobody is answered: more are on their way than one conductor sends at once. */
   holdsUntil: number;
-  /** Of the webhook, once it is known. */
+  /** Secret of the webhook, once it is known. */
   secret: string;
   close(): Promise<void>;
 }

@@ -27,7 +27,7 @@ const healthy: Series = [
   ['baton_nodes{instance="one", provision_state="clean failed"}', '1x120'],
 ];
 
-/** What is different when it fires. */
+/** Differences under which each alert fires. */
 const faults: Readonly<Record<string, Series[number]>> = {
   BatonNodesStuck: ['baton_nodes_lingering{provision_state="deploying", over_seconds="3600"}', '1x120'],
   BatonConductorGone: ['baton_conductors_alive{instance="one"}', '1x120'],

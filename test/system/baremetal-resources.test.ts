@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createBaremetal } from '#test/support/baremetal.ts';
 import { type ConductorProcess, prepareConductor } from '#test/support/conductor.ts';
 
-/** What stands beside nodes, by Debian's real `baremetal` CLI against a conductor process. */
+/** Debian's real `baremetal` CLI manages what stands beside nodes, against a conductor process. */
 
 let conductor: ConductorProcess;
 let count = 0;

@@ -46,7 +46,7 @@ afterAll(async () => {
   await conductor.close();
 });
 
-/** What the terminal says to those who read it aloud, and shows. */
+/** Finds what the terminal shows, and says to those who have it read aloud. */
 const screen = () => page.locator('#terminal .xterm-rows');
 const type = async (line: string): Promise<void> => {
   await page.keyboard.type(line);

@@ -99,7 +99,7 @@ const heldBy = async (name: Name): Promise<string[]> => {
   const { rows } = await ask('select node_uuid from node_leases where holder = $1', [name]);
   return rows.map((row) => String(row['node_uuid']));
 };
-/** As the conductor itself counts them. */
+/** Reads the number of leases as the conductor itself counts them. */
 const leasesHeld = async (url: string): Promise<number> => {
   const text = await (await fetch(`${url}/metrics`)).text();
   const [, value] = /^baton_leases_held (\d+)$/m.exec(text) ?? [];

@@ -34,7 +34,7 @@ interface Manifest {
   readonly spec: Readonly<Record<string, unknown>>;
 }
 
-/** What helm does with the chart and these values, its warnings being faults. */
+/** Calls helm with the chart and these values, its warnings being faults. */
 async function callHelm(verb: readonly string[], values: Readonly<Record<string, unknown>>): Promise<string> {
   const file = join(directory, 'values.yaml');
   await writeFile(file, JSON.stringify(values));

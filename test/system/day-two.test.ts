@@ -52,7 +52,7 @@ const deliveries = async () =>
     state: string;
     attempts: number;
   }[];
-/** Those that were taken, in the order in which they came. */
+/** Lists the events that were taken, in the order in which they came. */
 const taken = () => receiver.events.filter(({ status }) => status === 204);
 
 test('metrics show the deploy', async () => {

@@ -50,7 +50,7 @@ const exists = (path: string) =>
     () => false,
   );
 
-/** What systemd makes of the unit, but for the sandbox. */
+/** Starts it as systemd does by the unit, but for the sandbox. */
 async function startByUnit(): Promise<void> {
   const unit = await readFile(join(root, 'lib/systemd/system/baton.service'), 'utf8');
   const all = (name: string) => [...unit.matchAll(new RegExp(`^${name}=(.+)$`, 'gm'))].map(([, value]) => value ?? '');

@@ -16,7 +16,7 @@ interface ReadyDemo {
   readonly process: RunningProcess;
   readonly url: string;
   readonly text: string;
-  /** Of its conductor, and its data. */
+  /** Directory of its conductor, and its data. */
   readonly directory: string;
 }
 

@@ -46,7 +46,7 @@ async function choose(value: string, document = 'instance_info'): Promise<void> 
   await operator.call('PATCH', `/v1/nodes/${name}`, [{ op: 'add', path: `/${document}/deploy_boot`, value }]);
 }
 
-/** What operators read of the two steps that part with the ramdisk. */
+/** Deploys, and gives what operators read of the two steps that part with the ramdisk. */
 async function deploy(target = 'active'): Promise<readonly (string | null | undefined)[]> {
   await operator.provision(name, target);
   await operator.waitForState(name, 'active');
@@ -158,7 +158,7 @@ describe('a running system that is to go into the ramdisk by kexec', () => {
 describe('an instance that its documents have waited for, after kexec', () => {
   let port: number;
   let answers: Server | undefined;
-  /** As its documents have it, and after a deploy that its site asked for. */
+  /** Enters service as its documents have it, and after a deploy that its site asked for. */
   const enterService = async () => {
     const times = { timeout: 1, every: 1 };
     const all = [{ by: 'tcp', target: `127.0.0.1:${port}` }] as const;

@@ -27,7 +27,7 @@ const rules: OutboundRules = {
   allowLoopback: true,
   connectsHere: true,
 };
-/** Of one question; webhooks have ten times as much. */
+/** Limit of one question; webhooks have ten times as much. */
 const limitMs = 1000;
 const uuid = '6f1b3a52-0000-4000-8000-000000000001';
 

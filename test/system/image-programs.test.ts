@@ -53,7 +53,7 @@ async function inHostileSystem<T>(use: (system: DeployedSystem, device: string) 
   });
 }
 
-/** What a shell command of the image says, on either output. */
+/** Gives what a shell command of the image says, on either output. */
 async function say(system: DeployedSystem, command: string): Promise<string> {
   const lines: string[] = [];
   const onStdoutLine = (line: string): unknown => lines.push(line);

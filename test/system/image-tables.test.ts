@@ -47,7 +47,7 @@ async function makeImage(sizeMib: number, script: string, ext?: { readonly mib: 
   return readFile(path);
 }
 
-/** What comes of writing an image over a disk that has a file system. */
+/** Attempts to write an image over a disk that has a file system. */
 async function attempt(
   image: Buffer,
   disk: { readonly mib: number; readonly sectorBytes?: 512 | 4096; readonly use?: TableUse },
@@ -73,7 +73,7 @@ async function attempt(
   );
 }
 
-/** Of both ends, which a write begins and ends with. */
+/** Computes the digest of both ends, which a write begins and ends with. */
 async function digestOf(device: string): Promise<string> {
   const script = `head --bytes=4M ${device}; tail --bytes=1M ${device}`;
   return (await run('sh', ['-c', `(${script}) | sha256sum`])).stdout;

@@ -18,7 +18,7 @@ export interface KilledMove {
   readonly isTransaction: boolean;
   /** Whether a change shuts the port: with that noted, it is set as Baton sets none. */
   readonly isShutMeanwhile?: true;
-  /** Of the requests of a move, every how many the conductor is killed at; default 1. */
+  /** The conductor is killed at every so many of a move's requests; default 1. */
   readonly every?: number;
 }
 

@@ -51,7 +51,7 @@ async function deployLive(boot_iso = live): Promise<void> {
   await operator.waitForState(name, 'active');
 }
 
-/** What the BMC was asked to do, in order. */
+/** Lists what the BMC was asked to do, in order. */
 function asked(): string[] {
   return machine.bmc.requests.flatMap(({ method, path, body }) => {
     if (method === 'GET' || path.includes('/Sessions')) return [];

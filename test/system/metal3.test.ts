@@ -236,7 +236,7 @@ test('a data image beside the instance', async () => {
   }
 });
 
-/** As gophercloud asks for one subscription; `fetch` sends no body with it. */
+/** Asks for one subscription as gophercloud does; `fetch` sends no body with it. */
 function getWithBody(path: string, body: unknown): Promise<unknown> {
   return new Promise((resolve, reject) => {
     const sent = JSON.stringify(body);

@@ -50,7 +50,7 @@ afterAll(async () => {
 
 const bodies = (pattern: RegExp): number => neutron.requests.filter((each) => pattern.test(each)).length;
 
-/** As the conductor does in the background. @param repair as the networks file may say */
+/** Looks as the conductor does in the background. @param repair as the networks file may say */
 async function look({ repair = false } = {}): Promise<void> {
   const context = conductor.context();
   const { networks } = context.networks;

@@ -8,7 +8,7 @@ import { demoInstance, enrolSimulatedNode } from '#test/support/enrol.ts';
 import { createOperator, type Operator } from '#test/support/operator.ts';
 import { batonProgram } from '#test/support/programs.ts';
 
-/** What a plan says of disks, over HTTP and by the real `baton`: inventories come from inspections. */
+/** A plan describes disks, over HTTP and by the real `baton`: inventories come from inspections. */
 
 const mac = '52:54:00:00:05:11';
 const name = 'planned';

@@ -3,7 +3,7 @@ import { startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
 import { demoInstance } from '#test/support/enrol.ts';
 import { off, openStepNode, type StepNode, step, waitUntil } from '#test/support/step-node.ts';
 
-/** What operators read before anything happens, and that it is what happens then. */
+/** Operators read before anything happens what happens then. */
 
 let node: StepNode;
 beforeAll(async () => {

@@ -6,7 +6,8 @@ import { demoInstance, enrolSimulatedNode } from '#test/support/enrol.ts';
 import { createOperator, type Operator } from '#test/support/operator.ts';
 
 /**
- * What a wipe preserves stays off the next deploy, on a machine whose data disk is the smaller one: without hints it would
+ * Disks that a wipe preserves stay off the next deploy, on a machine whose data disk is the smaller one: without hints
+ * it would
  * be the root device, for in the ramdisk it looks as free as the other.
  */
 
@@ -16,7 +17,7 @@ const osSerial = `disk-of-${mac}`;
 let conductor: ConductorInProcess;
 let operator: Operator;
 let machine: SimulatedNode;
-/** As each boot finds them, beside the operating system's. */
+/** Disks as each boot finds them, beside the operating system's. */
 const disks = [{ name: '/dev/sdb', serial: 'DATA', size: 50 * 1024 ** 3 }];
 
 beforeAll(async () => {

@@ -146,7 +146,7 @@ beforeAll(() => {
   };
 });
 
-/** What is read otherwise. */
+/** Lists what is read otherwise. */
 async function compare(texts: readonly string[]): Promise<readonly unknown[]> {
   const answers = await ask(texts);
   const asText = (text: string, answer: string | undefined) =>

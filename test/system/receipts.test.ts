@@ -61,7 +61,7 @@ async function deploy(): Promise<void> {
   await operator.waitForState(name, 'active');
 }
 
-/** As a program of its own, which no setting leads to a conductor. */
+/** Runs it as a program of its own, which no setting leads to a conductor. */
 const baton = (args: readonly string[], url = 'http://127.0.0.1:9') =>
   run(batonProgram, args, {
     env: { BATON_URL: url },

@@ -6,7 +6,7 @@ import { createOperator, type Operator } from '#test/support/operator.ts';
 import { bmcCredential, type SimulatedSite, startSimulatedSite } from '#test/support/simulated-site.ts';
 import { createSiteOperator, type SiteOperator } from '#test/support/site-operator.ts';
 
-/** What a redeploy was told to preserve, and an action after it, of which nobody said so, has to leave alone too. */
+/** Disks that a redeploy was told to preserve are left alone by an action after it too, of which nobody said so. */
 
 let conductor: ConductorInProcess;
 let operator: SiteOperator;

@@ -87,7 +87,7 @@ interface Seen {
   readonly drives: readonly string[];
 }
 
-/** What our driver reads where sushy has read and set, in sushy's words. */
+/** Reads with our driver what sushy has read and set, in sushy's words. */
 async function readWithDriver(simulator: RedfishSimulator) {
   const type = redfishHardwareType({ run, log: silentLog });
   const { address } = simulator;

@@ -34,7 +34,7 @@ async function stepsOfFlow(): Promise<readonly string[]> {
   return steps.map(({ step: name, phase, state }) => `${name} ${phase} ${state}`);
 }
 
-/** What the abort of a failed service does to the machine. */
+/** Aborts a failed service, and gives what that does to the machine. */
 async function abort(): Promise<{ boots: number; steps: readonly string[] }> {
   const boots = node.machine.boots();
   await node.operator.provision(node.name, 'abort');

@@ -92,7 +92,7 @@ async function serveSlowly(base: () => string) {
   };
 }
 
-/** Of its last deploy. */
+/** Reads the bytes from neighbours of its last deploy. */
 async function fromNeighbours(name: string): Promise<number> {
   const { steps } = (await operator.call('GET', `/v1/nodes/${name}/flow`)) as unknown as FlowView;
   return steps.findLast(({ step }) => step === 'write_image')?.image_bytes?.neighbours ?? 0;

@@ -21,7 +21,7 @@ import { errorCode } from '#shared/errors/app-error.ts';
 import { type PostgresServer, startPostgresql } from '#test/support/postgresql.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
-/** What only several sessions can show of site actions: who makes one, who runs it, and whose word counts. */
+/** Several sessions alone can show of site actions who makes one, who runs it, and whose word counts. */
 
 let server: PostgresServer;
 let databases: Database[];

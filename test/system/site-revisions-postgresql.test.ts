@@ -11,7 +11,7 @@ import { type PostgresServer, startPostgresql } from '#test/support/postgresql.t
 import { nodeDocument } from '#test/support/site-documents.ts';
 import { testSecrets } from '#test/support/test-secrets.ts';
 
-/** What only several sessions can show: changes of documents at the same time lose nothing. */
+/** Several sessions alone can show that changes of documents at the same time lose nothing. */
 
 let server: PostgresServer;
 let conductors: Database[];

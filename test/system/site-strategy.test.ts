@@ -51,7 +51,7 @@ const parents: Readonly<Record<Group, readonly Group[]>> = {
 interface Run {
   readonly action: ActionAnswer;
   readonly exitCode: number;
-  /** What `baton action create deploy_site --wait` printed. */
+  /** Output of `baton action create deploy_site --wait`. */
   readonly printed: string;
   readonly operator: SiteOperator;
   readonly machines: SimulatedSite['machines'];

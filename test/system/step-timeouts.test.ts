@@ -3,7 +3,7 @@ import { change, type FailingDeploys, openFailingDeploys } from '#test/support/f
 import { off, type StepNode, step, waitUntil } from '#test/support/step-node.ts';
 
 /**
- * What becomes of a deploy, and what the operator is told, when a step takes too long, nothing is heard any more, or what may
+ * A deploy ends, and the operator reads why, when a step takes too long, nothing is heard any more, or what may
  * pass is tried again. Each conductor has time limits of its own, so that none strikes where another is meant.
  */
 

@@ -4,7 +4,10 @@ import { waitUntil } from '#test/lab/wait-until.ts';
 import { type ConductorPair, deployedDisk, startConductorPair } from '#test/support/conductor-pair.ts';
 import { makeTestDatabase, type TestDatabase } from '#test/support/test-database.ts';
 
-/** What a conductor may suffer beside being killed, though no lease runs out and no heartbeat is missed for a day. */
+/**
+ * Settings under which no lease runs out and no heartbeat is missed for a day, whatever a conductor suffers beside
+ * being killed.
+ */
 
 const settings = { BATON_LEASE_SECONDS: '86400', BATON_CONDUCTOR_TIMEOUT: '86400' };
 const died = 'a conductor has died';

@@ -18,7 +18,7 @@ import { createOperator, type Operator } from '#test/support/operator.ts';
 import { nodeDocument } from '#test/support/site-documents.ts';
 import { createSiteOperator } from '#test/support/site-operator.ts';
 
-/** What else can happen to a node that leaves its clusters, beside crashes and failures at every point. */
+/** Other things can happen to a node that leaves its clusters, beside crashes and failures at every point. */
 
 const name = 'leaver';
 let conductor: ConductorInProcess;
@@ -102,7 +102,7 @@ async function guardPod(): Promise<() => void> {
   return () => store.remove('poddisruptionbudgets', budget);
 }
 
-/** What the steps of the last flow have written down. */
+/** Reads what the steps of the last flow have written down. */
 async function reports() {
   const { uuid } = await operator.call('GET', `/v1/nodes/${name}/flow`);
   const steps = await listSteps(conductor.context().db, String(uuid));

@@ -120,7 +120,7 @@ const baremetal = (...args: string[]) =>
 
 const isolated = 'trunk [] [4095]';
 
-/** As the conductor does in the background. */
+/** Looks as the conductor does in the background. */
 async function look(signal: AbortSignal): Promise<void> {
   const context = conductor.context();
   await lookAtSwitchPorts(context, signal, (node, isMeant) => repairSwitchPorts(context, node, anybody, isMeant));

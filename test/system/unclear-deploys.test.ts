@@ -56,10 +56,10 @@ const taskPath = { method: 'GET', path: /TaskService\/Tasks\/9$/ };
 const page = '<html><body>Please wait</body></html>';
 const accepted = (location: string): Partial<Fault> => ({ actsAs: 202, headers: { Location: location } });
 
-/** What befalls a call, and the looks at its task; how often, where nothing else befalls it. */
+/** Fault that befalls a call, and the looks at its task; how often, where nothing else befalls it. */
 interface Unclear {
   readonly times: number;
-  /** Of what changes something alone. */
+  /** Whether it befalls only what changes something. */
   readonly isOfWrites?: boolean;
   readonly faults: (call: Call, times: number) => readonly Fault[];
 }
@@ -149,13 +149,13 @@ async function withMachine(
   }
 }
 
-/** What the deploy has done to the machine, beyond what is said twice and done once. */
+/** Lists what the deploy has done to the machine, beyond what is said twice and done once. */
 function acts(machine: SimulatedNode, before: number): object {
   const { disk, bmc } = machine;
   return { disk: [...disk], powerChanges: bmc.counters.powerChanges - before };
 }
 
-/** What a deploy at a BMC that is clear does. */
+/** Acts of a deploy at a BMC that is clear. */
 const clearly = new Map<VendorName | undefined, Promise<object>>();
 
 /** Deploys a machine whose BMC meets the faults. @returns what has been done to it */

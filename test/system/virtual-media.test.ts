@@ -55,7 +55,7 @@ function inserted(): string[] {
   );
 }
 
-/** What was asked of the BMC, in order, without what only reads. */
+/** Lists what was asked of the BMC, in order, without what only reads. */
 function asked(): string[] {
   return machine.bmc.requests.flatMap(({ method, path, body }) => {
     if (method === 'GET' || path.endsWith('/Sessions')) return [];

@@ -6,7 +6,7 @@ import { type ConductorInProcess, startConductorInProcess } from '#test/support/
 import { demoInstance, enrolSimulatedNode } from '#test/support/enrol.ts';
 import { createOperator, type Operator } from '#test/support/operator.ts';
 
-/** What wipes leave behind, those that preserve and those that fail, for whatever comes after them. */
+/** Wipes, those that preserve and those that fail, leave things behind for whatever comes after them. */
 
 const name = 'wiped';
 let conductor: ConductorInProcess;

@@ -83,7 +83,7 @@ function withDisk(use: (device: BlockDevice) => Promise<void>): Promise<void> {
   });
 }
 
-/** What was there before must not shine through the image's holes. */
+/** Soils the disk: what was there before must not shine through the image's holes. */
 async function soil(device: BlockDevice): Promise<void> {
   const file = await open(device.name, 'r+');
   const old = Buffer.alloc(10 * mib, 0xaa);

@@ -60,7 +60,10 @@ function writeRules(site: LabSite): string {
   return file;
 }
 
-/** As it stands in the rack: on the provisioning network, which its switch names by LLDP; then somebody presses its button. */
+/**
+ * Discovers the machine as it stands in the rack: on the provisioning network, which its switch names by LLDP; then
+ * somebody presses its button.
+ */
 async function discover(running: Lab, node: LabNode): Promise<void> {
   const { network } = running;
   await network.vsctl('clear', 'Port', node.name, 'trunks');

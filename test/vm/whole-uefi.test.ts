@@ -10,7 +10,8 @@ import { readDemoImage } from '#test/lab/operator.ts';
 import { say } from '#test/support/say.ts';
 
 /**
- * As much of a deploy under UEFI as one machine can show: software RAID 1, BIOS settings by EFI variables, a conductor that
+ * One machine shows as much of a deploy under UEFI as it can: software RAID 1, BIOS settings by EFI variables, a
+ * conductor that
  * is killed amid the image, a step of one's own, and the system's boot with a disk pulled.
  */
 

@@ -22,7 +22,7 @@ const volumeSize = 32 * mib;
 const kept = ['plain', 'raid0', 'raid1', 'lvm0', 'lvm1'] as const;
 let folder = '';
 let machine: BareMachine | undefined;
-/** Of the array of `raid0` and `raid1`. */
+/** UUID of the array of `raid0` and `raid1`. */
 let arrayUuid = '';
 
 const file = (name: string): string => join(folder, `${name}.raw`);

@@ -44,7 +44,7 @@ function createFakeBios(): FakeBios {
   return { settings: defaults, pending: [], defaultsPending: false };
 }
 
-/** What the firmware does at power-on. */
+/** Does what the firmware does at power-on. */
 function bootFakeBios(bios: FakeBios): void {
   const base = bios.defaultsPending ? defaults : bios.settings;
   const values = new Map(bios.pending.map(({ name, value }) => [name, value]));
@@ -89,7 +89,8 @@ export interface FakeOptions {
 }
 
 /**
- * As in Ironic, the interfaces `fake` are the default: nothing is done at the machine. With `deploy_interface` `direct`,
+ * Driver of simulated machines. The interfaces `fake` are the default, as in Ironic: nothing is done at the machine.
+ * With `deploy_interface` `direct`,
  * `inspect_interface` or `rescue_interface` `agent` it waits for an agent, as any other node.
  */
 export const fakeDriver: DriverDefinition<FakeOptions> = {
@@ -118,7 +119,7 @@ export const fakeDriver: DriverDefinition<FakeOptions> = {
   open: (_context, options) => fakeHardwareType(options),
 };
 
-/** As Ironic's says where nobody has set it. */
+/** Setting that Ironic's driver shows where nobody has set it. */
 const bootsByItself: BootDeviceSetting = { bootDevice: 'pxe', persistent: true };
 
 /**
@@ -189,7 +190,7 @@ export function fakeHardwareType(options: FakeOptions = {}): HardwareType {
   };
 }
 
-/** What has changed on record since was switched by another process. */
+/** Follows a change on record, which another process has made since. */
 function followRecord(machine: FakeMachine, uuid: string, powerState: PowerState, isNew: boolean): void {
   const before = machine.onRecord.get(uuid);
   machine.onRecord.set(uuid, powerState);

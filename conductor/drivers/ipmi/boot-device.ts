@@ -9,7 +9,10 @@ import { AppError, errorCode } from '#shared/errors/app-error.ts';
 
 export interface BootFlags extends BootDeviceSetting {
   readonly bootMode: BootMode | undefined;
-  /** What the flags select, valid or not; `other` = a device that has no name here, `unknown` = words that nobody knows. */
+  /**
+   * Device that the flags select, valid or not; `other` = one that has no name here, `unknown` = words that nobody
+   * knows.
+   */
   readonly selected: BootDevice | 'none' | 'other' | 'unknown';
 }
 
@@ -110,7 +113,7 @@ async function send(
 const looks = 3;
 const lookMs = 1000;
 
-/** What the BMC shows, after some seconds where that is another device; `undefined` = it can't be read. */
+/** Reads what the BMC shows, after some seconds where that is another device; `undefined` = it can't be read. */
 async function look(
   context: IpmitoolContext,
   connection: IpmiConnection,

@@ -179,7 +179,7 @@ function bridgeOf(info: DriverInfo): IpmiBridge | undefined {
   return target && { localAddress: info.ipmi_local_address ?? '0x20', transit, target };
 }
 
-/** What distinguishes BMCs that site documents describe, and machines behind one of them. */
+/** Distinguishes BMCs that site documents describe, and machines behind one of them. */
 export function ipmiMachine(driverInfo: Readonly<Record<string, unknown>>): string {
   const { ipmi_address: address, ipmi_port: port } = driverInfo;
   const word = fieldText(driverInfo['ipmi_bridging']).trim().toLowerCase();

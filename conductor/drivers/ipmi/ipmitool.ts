@@ -49,7 +49,7 @@ export interface IpmitoolContext {
 /** Milliseconds for one ipmitool process; its own retries (`-R 5 -N 2`) are over well before. */
 const processTimeoutMs = 60_000;
 
-/** What ipmitool's words mean. */
+/** Meaning of ipmitool's words. */
 export type IpmiFault = 'login refused' | 'no session' | 'busy' | 'no answer' | 'not ready' | 'no such date';
 
 /**

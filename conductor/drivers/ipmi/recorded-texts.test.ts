@@ -15,7 +15,7 @@ const Reading = z
       selected: z.string().optional(),
     }),
     sensors: z.record(z.string(), z.strictObject({ value: z.number().nullable(), health: z.string().nullable() })),
-    /** Of words of a program that failed; `refused` = that is the BMC's last word. */
+    /** Fault in the words of a program that failed; `refused` = that is the BMC's last word. */
     fault: z.string(),
     events: z.array(z.strictObject({ at: z.string().nullable(), severity: z.string().nullable() })),
   })

@@ -5,7 +5,7 @@ import { readResource } from '#conductor/drivers/redfish/resource.ts';
 import { lenient, Reference } from '#conductor/drivers/redfish/schemas.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** What a BMC says of its BIOS attributes (DMTF AttributeRegistry): advice, of one moment. */
+/** A BMC's registry of its BIOS attributes (DMTF AttributeRegistry): advice, of one moment. */
 
 const RegistryFile = z.looseObject({
   Id: lenient(z.string()),

@@ -48,7 +48,10 @@ export async function requireWaiting(
 
 type Attributes = Readonly<Record<string, unknown>>;
 
-/** What neither holds nor waits, in words. Of what is not shown now, as passwords, nothing is said. Pure. */
+/**
+ * Describes the settings that neither hold nor wait. It is silent about those that are not shown now, such as
+ * passwords. Pure.
+ */
 export function listDropped(
   asked: Asked,
   now: Attributes | undefined,

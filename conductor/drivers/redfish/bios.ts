@@ -144,7 +144,9 @@ async function patchFirstPlace(
   throw refusal;
 }
 
-/** What the registry says of settings whose present value doesn't tell of which type they are; empty where all do. */
+/**
+ * Reads the registry's types of settings whose present value doesn't tell of which type they are; empty where all do.
+ */
 async function readUnclearTypes(
   client: RedfishClient,
   bios: Bios,

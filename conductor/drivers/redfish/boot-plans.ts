@@ -133,7 +133,9 @@ function deviceOf(target: string): BootDevice | undefined {
   return redfishBootDevices.find((device) => targets[device] === plain);
 }
 
-/** What an override means. A disabled one is none, whatever target it still shows (many reset it after a boot). */
+/**
+ * Reads what an override means. A disabled one is none, whatever target it still shows (many reset it after a boot).
+ */
 export function bootDeviceOf(boot: Boot): BootDeviceSetting {
   const { BootSourceOverrideTarget: target, BootSourceOverrideEnabled: enabled } = boot;
   const none = { bootDevice: undefined, persistent: undefined };

@@ -6,7 +6,7 @@ import { errorChain } from '#shared/errors/app-error.ts';
 import type { Quirks } from '#test/simulators/redfish/faults.ts';
 import { type VendorName, vendorNames, vendors } from '#test/simulators/redfish/vendors.ts';
 
-/** What was asked of a boot override, a boot mode and secure boot is looked at afterwards. */
+/** Requests for a boot override, a boot mode and secure boot are looked at afterwards. */
 
 const { rig: make } = createRigs();
 const rig = ({ quirks }: { readonly quirks?: Partial<Quirks> } = {}) =>

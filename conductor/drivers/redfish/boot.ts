@@ -199,7 +199,7 @@ function bootAsk(
   };
 }
 
-/** What is shown at the place that was written, and at the resource itself: some move it there at once. */
+/** Reads what is shown at the place that was written, and at the resource itself: some move it there at once. */
 async function readEach<T>(
   { client }: RedfishSystem,
   paths: readonly string[],

@@ -14,7 +14,7 @@ import type { TerminalOptions } from '#shared/terminal/terminal.ts';
 import { closeSocket, highWaterBytes } from '#shared/web-socket/web-socket.ts';
 import { maxConsoleMessageBytes } from '#shared/wire/console.ts';
 
-/** What it takes to open a serial console. */
+/** Means to open a serial console. */
 interface LineContext {
   readonly system: RedfishSystem;
   readonly connection: RedfishConnection;

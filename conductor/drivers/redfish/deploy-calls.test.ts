@@ -10,7 +10,7 @@ import { vendorNames, vendors } from '#test/simulators/redfish/vendors.ts';
 const { rig } = createRigs();
 const patient = { retryMs: 1, timings: { pollMs: 1, resendAfterMs: 60_000 } };
 
-/** Of writes the first, and each thing that is read. */
+/** Calls that are struck: of writes the first, and each thing that is read. */
 const struck: readonly { readonly method: string; readonly path: RegExp }[] = [
   { method: 'POST', path: /Sessions$/ },
   { method: 'POST', path: /Reset$/ },

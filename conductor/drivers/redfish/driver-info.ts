@@ -205,7 +205,7 @@ function mediaTrustOf(value: boolean | string | undefined, caDirectory: string):
 }
 
 /**
- * What a site document says; files of authorities are another machine's, the user comes from the credential.
+ * Checks what a site document says; files of authorities are another machine's, the user comes from the credential.
  * @throws AppError `invalid_argument`
  */
 export function checkRedfishDocument({
@@ -216,7 +216,7 @@ export function checkRedfishDocument({
   if (!isPlainUrl(info)) parseRedfishDriverInfo({ ...info, redfish_username: 'user' });
 }
 
-/** What is right at a glance: the parser takes a tenth of the time that ten thousand nodes do. */
+/** Recognizes an address that is right at a glance: the parser takes a tenth of the time that ten thousand nodes do. */
 function isPlainUrl({ redfish_address: address, ...others }: Readonly<Record<string, unknown>>): boolean {
   const isUrl = typeof address === 'string' && /^https?:\/\/[a-z0-9.-]+(:\d{1,4})?$/.test(address);
   return isUrl && Object.keys(others).length === 0;

@@ -4,7 +4,7 @@ import { AppError, errorCode, isRetryable } from '#shared/errors/app-error.ts';
 
 const maxText = 500;
 
-/** What stands in `error.message` where the words are elsewhere: `See @Message.ExtendedInfo for more information.` */
+/** Pattern of `error.message` where the words are elsewhere: `See @Message.ExtendedInfo for more information.` */
 const pointsElsewhere = /ExtendedInfo/;
 
 /**
@@ -118,7 +118,7 @@ export function statusError(
   });
 }
 
-/** What an operator can do about a refusal whose words don't say so. */
+/** Gives what an operator can do about a refusal whose words don't say so. */
 function hintOf(body: unknown): string {
   const infos = ErrorBody.safeParse(body).data?.error['@Message.ExtendedInfo'] ?? [];
   const isJob = infos.some(({ MessageId: id }) => id?.endsWith('.SYS011'));
@@ -126,7 +126,7 @@ function hintOf(body: unknown): string {
   return isJob ? ` (a job of before waits for the machine's next reset; ${deleted})` : '';
 }
 
-/** Of AMI's refusal to change a resource whose coming state is another one, which it names. */
+/** Finds the URI in AMI's refusal to change a resource whose coming state is another one, which it names. */
 function futureStateUri(body: unknown): string | undefined {
   const infos = ErrorBody.safeParse(body).data?.error['@Message.ExtendedInfo'] ?? [];
   const info = infos.find(({ MessageId: id }) => id?.endsWith('.OperationSupportedInFutureStateURI'));
@@ -147,7 +147,7 @@ export function placeNamedBy(error: unknown, origin: string): string | undefined
   return path?.startsWith('/redfish/') ? path : undefined;
 }
 
-/** What fails in `act` fails as `what`, with the same code and itself as the cause. */
+/** Runs `act`; its error becomes one of `what`, with the same code and itself as the cause. */
 export async function attempted<T>(what: string, act: () => Promise<T>): Promise<T> {
   try {
     return await act();
@@ -162,13 +162,13 @@ export function httpStatusOf(error: unknown): number | undefined {
   return typeof status === 'number' ? status : undefined;
 }
 
-/** What properties and parameters the BMC named when it refused, among other words. */
+/** Lists the properties and parameters that the BMC named when it refused, among other words. */
 export function namesOf(error: unknown): ReadonlySet<string> {
   const names = error instanceof AppError ? error.details['names'] : undefined;
   return new Set(Array.isArray(names) ? (names as string[]) : []);
 }
 
-/** What BMCs answer to a property or a value that they do not have. */
+/** Statuses of BMCs' answers to a property or a value that they do not have. */
 const refusals = [400, 409, 422, 501];
 
 /** Whether the BMC has said that it does not do what it was asked for; what it did all the same is to be looked at. */

@@ -41,11 +41,11 @@ interface Found extends FirmwareComponent, PushTarget {}
 
 /** How images come to the BMC. */
 interface Ways {
-  /** Of `SimpleUpdate`. */
+  /** Path of `SimpleUpdate`. */
   readonly fetchPath: string | undefined;
   readonly formPath: string | undefined;
   readonly rawPath: string | undefined;
-  /** What `HttpPushUri` is left set up for by somebody. */
+  /** Targets that somebody has left `HttpPushUri` set up for. */
   readonly rawTargets: readonly string[];
 }
 
@@ -122,13 +122,16 @@ function wayOf(
   throw new AppError('not_supported', `${what}: ${why}`);
 }
 
-/** As Ironic sends it; Supermicro wants the protocol, and an inventory's item is named as the target. */
+/**
+ * Composes the bodies: first as Ironic sends it; Supermicro wants the protocol, and an inventory's item is named as the
+ * target.
+ */
 function bodies(url: string, target: string | undefined): readonly object[] {
   const plain = { ImageURI: url, ...(target === undefined ? {} : { Targets: [target] }) };
   return [plain, { ...plain, TransferProtocol: url.startsWith('https:') ? 'HTTPS' : 'HTTP' }];
 }
 
-/** What there is, and how images come there. An item that can't be read is left out, and named. */
+/** Reads which firmware there is, and how images come there. An item that can't be read is left out, and named. */
 async function readFirmware(
   system: RedfishSystem,
   signal: AbortSignal,

@@ -132,7 +132,10 @@ const kinds: Readonly<Record<string, SensorReading['kind']>> = {
   Power: 'power',
 };
 
-/** Of the system's chassis: `Thermal` and `Power`, else the `Sensors` that have taken their place (DMTF Chassis schema). */
+/**
+ * Makes the sensors of the system's chassis: `Thermal` and `Power`, else the `Sensors` that have taken their place
+ * (DMTF Chassis schema).
+ */
 export function redfishSensors(system: RedfishSystem): Pick<ManagementInterface, 'getSensors'> {
   const { client } = system;
   return {
@@ -188,7 +191,7 @@ interface Reported {
   readonly Status?: Status | null | undefined;
 }
 
-/** Those of parts that are there. */
+/** Lists the readings of parts that are there. */
 function readings<Each extends Reported>(
   all: readonly Each[] | null | undefined,
   kind: SensorReading['kind'],

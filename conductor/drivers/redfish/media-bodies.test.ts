@@ -12,7 +12,7 @@ const url = 'https://192.0.2.9/one.iso';
 const plain = plainBody(url);
 const names = ['TransferProtocolType', 'TransferMethod', 'Inserted', 'WriteProtected', 'UserName', 'Password'];
 
-/** What is asked in turn, while each refusal names these. */
+/** Lists what is asked in turn, while each refusal names these. */
 function asked(first: InsertBody, ...refusals: readonly (readonly string[])[]): readonly (readonly string[])[] {
   const tried = [first];
   for (const named of refusals) {

@@ -1,4 +1,4 @@
-/** What a BMC is asked with to put an image into a slot: the standard's way first, then what its refusals name. */
+/** Body of a request that puts an image into a slot: the standard's way first, then what the BMC's refusals name. */
 export type InsertBody = Readonly<Record<string, unknown>>;
 
 /** For a slot that has the action: Supermicro X11 refuses to be told the state with it (sushy). */

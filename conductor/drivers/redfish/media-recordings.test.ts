@@ -5,14 +5,14 @@ import { nextBody } from '#conductor/drivers/redfish/media-bodies.ts';
 import { isForCds, slotState, VirtualMedia } from '#conductor/drivers/redfish/media-slots.ts';
 import { readRecordings } from '#test/recorded/read-recordings.ts';
 
-/** What BMCs show of their slots for virtual media, and with what words they refuse images. */
+/** Slots for virtual media as BMCs show them, and the words with which they refuse images. */
 
 const Reading = z.union([
   z.strictObject({ slots: z.record(z.string(), z.string()) }),
   z.strictObject({
-    /** What the request had beyond the image. */
+    /** Properties that the request had beyond the image. */
     had: z.array(z.string()).default([]),
-    /** What the next one has more, and less. */
+    /** Properties that the next one has more, and less. */
     adds: z.array(z.string()).default([]),
     leaves: z.array(z.string()).default([]),
     /** Part of what an operator reads. */

@@ -130,7 +130,7 @@ function waitFor(refusal: AppError | undefined, answeredMs: number): number {
   return isLost(refusal) ? lostMs : 0;
 }
 
-/** What the same request may meet no more in a while. */
+/** Recognizes an error that the same request may meet no more in a while. */
 function isPassing(error: AppError): boolean {
   const status = httpStatusOf(error) ?? 0;
   return isLost(error) || status === 409 || (status >= 500 && status !== 501);

@@ -71,7 +71,7 @@ export function describeSlot({ path, data }: MediaSlot): string {
 }
 
 export interface MediaSlots {
-  /** Those for CDs, then those that don't say what they are for. */
+  /** Slots for CDs, then those that don't say what they are for. */
   readonly slots: readonly MediaSlot[];
   /** Why others couldn't be read. */
   readonly unread: readonly AppError[];

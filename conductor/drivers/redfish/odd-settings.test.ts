@@ -4,7 +4,10 @@ import { biosRegistryPath, biosSettingsPath } from '#test/simulators/redfish/bio
 import type { Fault, Quirks } from '#test/simulators/redfish/faults.ts';
 import { type VendorName, vendorNames, vendors } from '#test/simulators/redfish/vendors.ts';
 
-/** What is set at each maker's BMC, where the place for it is not as linked, or its registry is not as it should be. */
+/**
+ * Settings are changed at each maker's BMC, where the place for them is not as linked, or its registry is not as it
+ * should be.
+ */
 
 const { rig } = createRigs();
 const system = '/redfish/v1/Systems/1';
@@ -55,7 +58,7 @@ const registries: readonly (readonly [string, Partial<Quirks>, RegistryFault | u
   ['calls it read only', { biosFreedBy: { NumCores: ['BootMode', 'Uefi'] } }, undefined],
 ];
 
-/** What is shown in the end. */
+/** Reads what is shown in the end. */
 async function setAll(bmc: Rig, hasBios: boolean): Promise<readonly unknown[]> {
   await bmc.management.setBootDevice('pxe', { persistent: false });
   const { bootDevice } = await bmc.management.getBootDevice();

@@ -5,11 +5,11 @@ import type { RedfishSystem } from '#conductor/drivers/redfish/system.ts';
 import type { RedfishAnswer } from '#conductor/drivers/redfish/transport.ts';
 import { type FileBody, fileBody, fileForm } from '#shared/peers/file-form.ts';
 
-/** What an image is for, and where the BMC has it. */
+/** The part that an image is for, and where the BMC has it. */
 export interface PushTarget {
   /** An item of the inventory that is what is updated; `undefined` = the image alone says what it is for. */
   readonly item: string | undefined;
-  /** Of `bios` and `bmc`: their resource, and items of the inventory by their names. */
+  /** For `bios` and `bmc`: their resource, and items of the inventory by their names. */
   readonly known?: {
     readonly type: 'BIOS' | 'BMC';
     readonly resource: string | undefined;
@@ -23,7 +23,7 @@ interface PushForm {
   readonly oem?: Readonly<Record<string, unknown>>;
 }
 
-/** Who has made the machine, and the BMC's program. */
+/** Makers of the machine, and of the BMC's program. */
 export type Makers = readonly Pick<ComputerSystem, 'Manufacturer' | 'Model'>[];
 
 /**

@@ -17,7 +17,7 @@ import { finishTask } from '#conductor/drivers/redfish/task.ts';
 import type { RedfishAnswer } from '#conductor/drivers/redfish/transport.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** What is read of DMTF's Storage, Drive and Volume resources; as tolerant as `schemas.ts`. */
+/** Fields that are read of DMTF's Storage, Drive and Volume resources; as tolerant as `schemas.ts`. */
 
 const References = lenient(z.array(Reference));
 const Texts = lenient(z.array(z.string()));
@@ -206,7 +206,7 @@ function volumeOf(path: string, volume: Volume): RaidVolume | undefined {
   };
 }
 
-/** As lsblk writes it: `0x64cd98f0…`. */
+/** Gives the WWN as lsblk writes it: `0x64cd98f0…`. */
 function wwnOf(identifiers: Drive['Identifiers']): string | null {
   const name = identifiers?.find(({ DurableNameFormat: format }) => format === 'NAA')?.DurableName;
   return name ? `0x${name.toLowerCase().replace(/^0x/, '')}` : null;

@@ -117,7 +117,10 @@ function logged(client: RedfishClient, ending: Promise<void>, context: DriverCon
   });
 }
 
-/** What makes two nodes share a session: a changed password is another client. Hashed, so that it can't leak. */
+/**
+ * Computes the key by which two nodes share a session: a changed password is another client. Hashed, so that it can't
+ * leak.
+ */
 function clientKey(connection: RedfishConnection): string {
   const { origin, username, password, authType, verifyCa, minVersion, ciphers } = connection;
   return createHash('sha256')

@@ -12,7 +12,7 @@ const Reading = z.strictObject({
   says: z.string(),
   /** Whether the same request is repeated. */
   again: z.enum(agains),
-  /** What it names in the place of what was asked for. */
+  /** Things that it names in the place of what was asked for. */
   place: z.string().optional(),
 });
 

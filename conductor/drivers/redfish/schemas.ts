@@ -11,7 +11,7 @@ export const lenient = <Schema extends z.ZodType>(schema: Schema) => schema.null
 const Names = lenient(z.array(z.string()));
 
 export const ServiceRoot = z.looseObject({
-  /** Who has made the BMC's program. */
+  /** Maker of the BMC's program. */
   Vendor: lenient(z.string()),
   Systems: lenient(Reference),
   Managers: lenient(Reference),

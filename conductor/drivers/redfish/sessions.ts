@@ -7,7 +7,7 @@ import type { RedfishAnswer, Transport, TransportRequest } from '#conductor/driv
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
 
-/** Who we are to one BMC: a session that is made when first needed, HTTP Basic, or nobody. */
+/** Identity of the conductor to one BMC: a session that is made when first needed, HTTP Basic, or nobody. */
 export interface Credentials {
   headers(signal: AbortSignal | undefined): Promise<Record<string, string>>;
   /**

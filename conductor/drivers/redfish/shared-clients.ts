@@ -1,11 +1,11 @@
 /** Clients without a node that are kept, as many as Ironic's conductor keeps (`[redfish]connection_cache_size`). */
 const mostWithoutNode = 1000;
 
-/** What two nodes share a client by. */
+/** Identity by which two nodes share a client. */
 export interface ClientIdentity {
   /** Everything that the connection depends on: another password is another key. */
   readonly key: string;
-  /** Whose sessions the client makes at its BMC. */
+  /** Account whose sessions the client makes at its BMC. */
   readonly account: string;
   /** The node that is reached, where it is stored. */
   readonly node: string | undefined;

@@ -28,7 +28,7 @@ export interface RedfishSystem {
   read(signal: AbortSignal): Promise<Resource<ComputerSystem>>;
 }
 
-/** What all connections to a BMC know of it; written by each that looks. */
+/** Knowledge of a BMC that all connections to it share; written by each that looks. */
 export interface KnownSystem {
   found?: { readonly path: string; readonly atMs: number } | undefined;
   withoutSettings?: Set<string>;
@@ -92,7 +92,7 @@ const timeoutMs = 120_000;
 
 const Keys = SecureBoot.extend({ Actions: lenient(z.looseObject({ '#SecureBoot.ResetKeys': Action })) });
 
-/** What is done to the BMC itself and to the firmware's keys (DMTF Manager, SecureBoot). */
+/** Actions on the BMC itself and on the firmware's keys (DMTF Manager, SecureBoot). */
 export function managerActions(
   system: RedfishSystem,
 ): Pick<ManagementInterface, 'resetBmc' | 'setBmcClock' | 'resetSecureBootKeys'> {

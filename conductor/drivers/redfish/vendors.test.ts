@@ -24,7 +24,7 @@ import { type VendorName, vendorNames, vendors } from '#test/simulators/redfish/
 interface Rig extends Bmc {
   readonly simulator: RedfishSimulator;
   readonly isOn: () => Promise<boolean>;
-  /** What is in the machine's CD drive. */
+  /** Gives the image in the machine's CD drive. */
   readonly inDrive: () => string | undefined;
   close(): Promise<void>;
 }

@@ -18,7 +18,7 @@ interface Rig {
   readonly media: VirtualMediaInterface;
   readonly inDrive: () => string | undefined;
   readonly simulator: RedfishSimulator;
-  /** What was asked of slots: `CD2 InsertMedia`, and `CD2 PATCH`. */
+  /** Lists what was asked of slots: `CD2 InsertMedia`, and `CD2 PATCH`. */
   readonly asked: () => string[];
 }
 

@@ -14,10 +14,10 @@ const lastLookMs = 1000;
 export interface Ask<T, Plan> {
   readonly what: string;
   readonly before: T;
-  /** What to write at a place, best first. @throws AppError `not_supported` where the place has no such thing */
+  /** Lists what to write at a place, best first. @throws AppError `not_supported` where the place has no such thing */
   plans(place: Place<T>): readonly Plan[];
   body(plan: Plan): object;
-  /** What is asked for and now true, of which the place shows the coming part. */
+  /** Reads which of the requested values are true now, of which the place shows the coming part. */
   read(place: Place<T>): Promise<readonly T[]>;
   /** Whether it says anything of what is asked for; where one place does, the others count for nothing. */
   shows(shown: T): boolean;

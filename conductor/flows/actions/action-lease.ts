@@ -27,7 +27,7 @@ const leases = leasesOn<ActionLease>(siteActions, {
   key: siteActions.id,
   keyOf: ({ actionId }) => actionId,
 });
-/** The expiry of what nobody holds says since when. */
+/** Expiry of a lease that nobody holds: when the last conductor released it. */
 export const { keep: keepAction, release: releaseAction, releaseStale: releaseStaleActions } = leases;
 
 export interface ClaimedAction {

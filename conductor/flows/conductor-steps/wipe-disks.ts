@@ -49,7 +49,7 @@ function preserves({ flow }: StepContext): boolean {
 
 /**
  * Before anything is touched: an agent that does not know the argument would erase every disk, and what it can't prove
- * would be erased in vain.
+ * would be erased to no purpose.
  * @throws AppError `agent_error`
  */
 async function requireOwnAgent(context: StepContext): Promise<void> {

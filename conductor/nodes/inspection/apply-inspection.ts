@@ -101,7 +101,7 @@ export async function applyInspection(
 function readInventory(inventory: JsonObject): InventoryDocument {
   const parsed = InventoryDocument.safeParse(inventory);
   if (parsed.success) return parsed.data;
-  throw new AppError('agent_error', 'the inventory has another form', { cause: parsed.error });
+  throw new AppError('agent_error', 'the inventory does not have the form of an inventory', { cause: parsed.error });
 }
 
 /** Remarks for those who may read of the node. */

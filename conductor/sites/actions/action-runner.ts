@@ -141,8 +141,8 @@ async function runPersistently(work: ActionWork): Promise<void> {
         return;
       }
       countDatabaseFault(context.metrics, error);
-      context.log.error({ action: action.id, err: error }, 'site action does not get on; it is tried again');
-      const text = `conductor ${context.config.conductorName} does not get on, and tries again: ${errorChain(error)}`;
+      context.log.error({ action: action.id, err: error }, 'site action: a beat failed; it is tried again');
+      const text = `conductor ${context.config.conductorName} failed in a beat of the action, and tries again: ${errorChain(error)}`;
       if (!reported.has(text)) await report(work, text);
       reported.add(text);
       const pauseMs = errors.pauseMs(context.config.siteBeatMs);

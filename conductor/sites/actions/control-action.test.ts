@@ -145,7 +145,7 @@ describe('an operator', () => {
     const next = actions.startLife({ ...world.operations, readRevision }, 'b');
     await eventually(async () => {
       expect(await actions.notes(id, 1)).toContain(
-        'conductor b does not get on, and tries again: the documents are too old',
+        'conductor b failed in a beat of the action, and tries again: the documents are too old',
       );
     });
     await actions.control(id, 'stop');

@@ -204,5 +204,7 @@ test('what fails in a beat is told once, tried again at growing intervals, and l
   expect((await actionBecomes(context, id, hasEnded)).state).toBe('succeeded');
   await life.stop();
   const reported = (await listNotes(context.db, [id], { verbosity: 1 })).filter(({ text }) => text.includes('a bug'));
-  expect(reported.map(({ text }) => text)).toEqual(['conductor a does not get on, and tries again: a bug']);
+  expect(reported.map(({ text }) => text)).toEqual([
+    'conductor a failed in a beat of the action, and tries again: a bug',
+  ]);
 });

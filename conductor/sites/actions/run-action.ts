@@ -155,7 +155,7 @@ export async function endStopped(work: ActionWork, error: unknown, tries: number
   await record(work, async (tx, control) => {
     await followHold(work, tx, control);
     if (run) await recordRun(tx, action.id, run, abandonRun(run, unknown, work.now()));
-    const notes: Note[] = [{ step, verbosity: 1, text: `stopped, for it does not get on: ${why}` }];
+    const notes: Note[] = [{ step, verbosity: 1, text: `stopped, because its beats fail: ${why}` }];
     if (working.length > 0) {
       const text = `not broken off, look at them yourself: ${countNodes(working.length)}: ${nameNodes(working)}`;
       notes.push({ step, verbosity: 1, text });

@@ -15,7 +15,7 @@ export function sitePorts(design: NodeDesign, report: Report): SitePort[] {
     if (each === null) continue;
     const path = ['data', 'interfaces', name];
     if (!each.mac) {
-      // its slaves' are
+      // its member interfaces have ports instead
       if (wires.some((wire) => wire.name === name && wire.macs.length > 0)) continue;
       report([...path, 'mac'], 'is missing: without it Baton makes no port of the interface', 'NotHonoured', 'Warning');
       continue;
@@ -94,7 +94,7 @@ export function wiresOf({ interfaces }: Pick<NodeDesign, 'interfaces'>): Wire[] 
     const members = (slaves ?? []).map((slave) => ({ name: slave, mac: macs.get(slave) }));
     const found = members.flatMap(({ mac: of, ...each }) => (of === undefined ? [] : [{ ...each, mac: of }]));
     const own = mac ? [{ name, mac }] : [];
-    // half a bond is none
+    // a bond with missing members is ignored
     const ofSlaves = found.length === members.length ? found : [];
     return { name, macs: own.length > 0 ? own : ofSlaves, link: link ?? undefined, networks: networks ?? [] };
   });

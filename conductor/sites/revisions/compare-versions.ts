@@ -44,7 +44,7 @@ export function chooseVersions(query: {
 }): VersionPair {
   if (query.versions !== undefined) {
     if (query.base !== undefined || query.diff !== undefined) {
-      throw new AppError('invalid_argument', 'versions: it does not go together with base-version and diff-version');
+      throw new AppError('invalid_argument', "versions can't be given together with base-version and diff-version");
     }
     const names = query.versions.split(',').map((name) => readRole(name.trim()));
     const [base, diff, ...more] = revisionRoles.filter((role) => names.includes(role));

@@ -65,14 +65,14 @@ export function draftOf(run: SiteRun): RunDraft {
 /** @throws AppError `internal` for a node that is none of the run's */
 export function nodeOf({ run, changed }: RunDraft, name: string): NodeRun {
   const node = changed.get(name) ?? run.nodes.get(name);
-  if (!node) throw new AppError('internal', `look up node ${name}: it is none of this deployment`);
+  if (!node) throw new AppError('internal', `node ${name}: this deployment has no node of that name`);
   return node;
 }
 
 /** @throws AppError `internal` for a group that is none of the run's */
 export function groupOf({ groups, places }: RunDraft, name: string): GroupRun {
   const group = groups[places.get(name) ?? -1];
-  if (!group) throw new AppError('internal', `look up group ${name}: it is none of this deployment`);
+  if (!group) throw new AppError('internal', `group ${name}: this deployment has no group of that name`);
   return group;
 }
 

@@ -67,7 +67,7 @@ function releaseAll(
   });
 }
 
-/** What one run with a killed conductor has left behind. */
+/** Damage that one run with a killed conductor has left behind. */
 export interface Damage {
   /** Nodes that two allocations call theirs, or whose own word differs from their allocation's. */
   readonly doubles: number;

@@ -47,7 +47,7 @@ export function createNodes(
   );
 }
 
-/** What it costs to look at nodes, with as many as there are now. */
+/** Measures what it costs to look at nodes, with as many as there are now. */
 export async function measureReading(
   { folder }: BenchContext,
   { conductor, operator, timed }: MeasuredServer,

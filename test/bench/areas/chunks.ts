@@ -147,7 +147,7 @@ async function extract(device: string, index: string, store: string): Promise<nu
   return performance.now() - began;
 }
 
-/** As automated cleaning leaves a disk. */
+/** Erases as automated cleaning leaves a disk. */
 async function erase(device: string): Promise<void> {
   await run('blkdiscard', ['--force', device]);
 }
@@ -155,7 +155,7 @@ async function erase(device: string): Promise<void> {
 interface Rebuilt {
   readonly first: StoredImage;
   readonly second: StoredImage;
-  /** Of the second, as stored. */
+  /** Bytes of the second, as stored. */
   readonly storedBytes: number;
 }
 

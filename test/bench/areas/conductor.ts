@@ -11,7 +11,7 @@ const laterStarts = 5;
 const commandRuns = 20;
 const settledSamples = 5;
 
-/** What a conductor with its own database takes to start and to be there, and a command of `baton`. */
+/** Area of what a conductor with its own database takes to start and to be there, and a command of `baton`. */
 export const conductorArea: Area = {
   name: 'conductor',
   measure: async ({ say }) => {
@@ -81,7 +81,7 @@ async function startsAgain(conductor: ConductorProcess): Promise<number[]> {
   return times;
 }
 
-/** Of all its processes, after some seconds within one per cent of each other; at most a minute. */
+/** Reads the memory of all its processes, after some seconds within one per cent of each other; at most a minute. */
 async function settledMemory(conductor: ConductorProcess): Promise<number> {
   const samples: number[] = [];
   for (let second = 0; second < 60; second += 1) {

@@ -14,8 +14,10 @@ const fleet = 10_000;
 const latencies = 60;
 
 /**
- * What the stream of events costs: a thousand watchers at 200 changes a second, and how long one change takes to one
- * watcher of ten thousand nodes. Changes are written into the database from here, so that they cost the conductor nothing.
+ * Area of what the stream of events costs: a thousand watchers at 200 changes a second, and how long one change takes
+ * to one
+ * watcher of ten thousand nodes. Changes are written into the database from here, so that they cost the conductor
+ * nothing.
  */
 export const eventsArea: Area = {
   name: 'events',
@@ -40,7 +42,7 @@ export const eventsArea: Area = {
 interface World {
   readonly server: MeasuredServer;
   readonly database: Client;
-  /** Those that are open. */
+  /** Streams that are open. */
   readonly streams: IncomingMessage[];
 }
 

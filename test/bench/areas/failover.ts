@@ -6,7 +6,7 @@ import { type ConductorPair, deployedDisk, startConductorPair } from '#test/supp
 const rounds = 3;
 const machines = 8;
 
-/** What may befall a conductor that is at work; it is paused when it does. */
+/** Faults that may befall a conductor that is at work; it is paused when one does. */
 const faults = {
   kill: (pair: ConductorPair) => pair.first.kill('SIGKILL'),
   freeze: () => Promise.resolve(),

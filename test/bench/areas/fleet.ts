@@ -8,8 +8,8 @@ const conductors = Number(process.env['FLEET_CONDUCTORS'] ?? 2);
 const deadEvery = 50;
 
 /**
- * What grows with the fleet: the same work on `FLEET_NODES` simulated machines (500) with `FLEET_CONDUCTORS` conductors (2) on
- * one PostgreSQL. Beside seconds, which all share two cores, it counts statements, blocks
+ * Area of what grows with the fleet: the same work on `FLEET_NODES` simulated machines (500) with `FLEET_CONDUCTORS`
+ * conductors (2) on one PostgreSQL. Beside seconds, which all share two cores, it counts statements, blocks
  * that they read, and each program's CPU.
  */
 export const fleetArea: Area = {

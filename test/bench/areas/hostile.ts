@@ -10,12 +10,13 @@ import { isAtRest } from '#test/support/operator.ts';
 
 const neighbours = 50;
 const strangers = 1000;
-/** Of honest machines, in each of the rounds. */
+/** Number of honest machines, in each of the rounds. */
 const machinesPerRound = 20;
 const hops = 11;
 
 /**
- * What honest machines notice of hostile ones: deploys and `/healthz` while fifty agents answer the worst they can, and
+ * Area of what honest machines notice of hostile ones: deploys and `/healthz` while fifty agents answer the worst they
+ * can, and
  * inspections while a thousand strangers drip reports. The baseline, in the same run, is the same beside fifty honest
  * machines that are deployed as often: what hostile ones cost more than these.
  */
@@ -38,7 +39,7 @@ export const hostileArea: Area = {
 interface World {
   readonly server: MeasuredServer;
   readonly machines: SimulatedNode[];
-  /** Those that run. */
+  /** Programs that run. */
   readonly programs: BenchProgram[];
 }
 
@@ -109,7 +110,7 @@ async function watched(
   return { seconds, healthMs: round(percentile(latenciesMs, 0.99)) };
 }
 
-/** What comes of it while that program runs, and what the program printed. */
+/** Gives what comes of it while that program runs, and what the program printed. */
 async function besieged<T>(
   { server, programs }: World,
   [name, count, ...args]: readonly [string, number, ...string[]],

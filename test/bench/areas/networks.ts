@@ -16,7 +16,7 @@ import { textSystems } from '#test/simulators/switch/text-systems.ts';
 import { accessTo } from '#test/simulators/switch/under-test.ts';
 import { startOpenVswitch } from '#test/support/open-vswitch.ts';
 
-/** What switches take, milliseconds: a login, and a command. */
+/** Time that switches take, milliseconds: a login, and a command. */
 const loginMs = 1000;
 const commandMs = 30;
 const portsOfSwitch = 48;

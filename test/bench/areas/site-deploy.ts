@@ -8,7 +8,7 @@ import { createSiteOperator } from '#test/support/site-operator.ts';
 const nodeCount = 1000;
 const groupCount = 20;
 
-/** As an operator sets them for a site of this size on two cores. */
+/** Settings as an operator sets them for a site of this size on two cores. */
 const settings = {
   BATON_LOG_LEVEL: 'warn',
   BATON_FAST_TRACK: 'true',

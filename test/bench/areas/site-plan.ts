@@ -70,7 +70,10 @@ function plan(documents: readonly SiteDocument[], nodes: number): SiteRun {
   return begun;
 }
 
-/** As they are once uploaded: reading YAML is the upload's work. Ten racks of groups, each behind one of the rack before. */
+/**
+ * Makes documents as they are once uploaded: reading YAML is the upload's work. Ten racks of groups, each behind one of
+ * the rack before.
+ */
 function documentsOf(nodeCount: number): SiteDocument[] {
   const groups = Array.from({ length: groupCount }, (_, index) =>
     [

@@ -95,7 +95,7 @@ function seconds({ ms }: MachineResult): number {
   return round(ms / 1000);
 }
 
-/** Of three machines that send each other an image that is larger than what they keep in memory. */
+/** Measures the memory of three machines that send each other an image that is larger than what they keep in memory. */
 async function measureMemory({ folder, say }: BenchContext): Promise<Record<string, Figure>> {
   await using rack = await buildRack({
     folder: join(folder, 'rack'),

@@ -14,7 +14,8 @@ const graceSeconds = 1;
 const rounds = 3;
 
 /**
- * What a drain of a hundred pods takes beyond the second that each of them needs to end: Baton's, and as the baseline
+ * Measures what a drain of a hundred pods takes beyond the second that each of them needs to end: Baton's, and as the
+ * baseline
  * `kubectl drain` of the same pods at the same simulated API server, over HTTPS, in turn.
  */
 export async function measureDrain({ say }: BenchContext): Promise<Record<string, Figure>> {

@@ -15,7 +15,7 @@ import { startPostgresql } from '#test/support/postgresql.ts';
 const removals = 50;
 const minimum = 2;
 const names = ['n1', 'n2', 'n3', 'n4', 'n5'];
-/** What is done to a member before it is taken out. */
+/** Fates of a member before it is taken out. */
 const fates = ['nothing', 'nothing', 'made leader', 'killed', 'cut off'] as const;
 type Fate = (typeof fates)[number];
 
@@ -108,7 +108,7 @@ async function befall(cluster: EtcdTestCluster, name: string, fate: Fate): Promi
   if (fate === 'cut off') cluster.member(name).cut();
 }
 
-/** As an operator's request does it, but without pauses of seconds. */
+/** Removes as an operator's request does, but without pauses of seconds. */
 async function remove(context: EtcdContext, cluster: EtcdTestCluster, node: string): Promise<void> {
   const site: Pick<Site, 'nodes' | 'etcdClusters'> = {
     nodes: new Map(names.map((name) => [name, { name } as SiteNode])),

@@ -20,7 +20,7 @@ export interface FleetScene {
   close(): Promise<void>;
 }
 
-/** What something took: seconds, seconds of CPU, and what PostgreSQL counted. */
+/** Cost of something: seconds, seconds of CPU, and what PostgreSQL counted. */
 export interface Cost {
   readonly wall: number;
   readonly conductors: number;
@@ -38,7 +38,7 @@ export interface SceneOptions {
   readonly settings: Readonly<Record<string, string>>;
 }
 
-/** As `docs/scale.md` recommends for a fleet. */
+/** Settings as `docs/scale.md` recommends for a fleet. */
 const serverSettings = ['shared_preload_libraries=pg_stat_statements', 'shared_buffers=512MB', 'max_wal_size=4GB'];
 
 export async function openScene(options: SceneOptions): Promise<FleetScene> {

@@ -16,7 +16,7 @@ interface CountedStatement {
   readonly blocks: number;
 }
 
-/** What the same work costs beside so many nodes. */
+/** Cost of the same work beside so many nodes. */
 interface SlopePoint {
   readonly nodes: number;
   /** One of each kind of work: statements and blocks, by its name. */
@@ -34,11 +34,11 @@ interface Worker {
   readonly take: (state: FilledState) => { readonly name: string; readonly mac: string };
 }
 
-/** As `fillFleet` deals them out. */
+/** Racks as `fillFleet` deals them out. */
 const states = ['enroll', 'manageable', 'available', 'available', 'active'] as const;
 type FilledState = (typeof states)[number];
 
-/** What operators, clients and agents ask for, each done on one node. */
+/** Requests of operators, clients and agents, each done on one node. */
 const work: Readonly<Record<string, (worker: Worker) => Promise<unknown>>> = {
   'show a node': ({ operator, take }) => operator.node(take('available').name),
   'list 100 nodes': ({ operator }) => operator.call('GET', '/v1/nodes?limit=100'),

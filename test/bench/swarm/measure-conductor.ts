@@ -10,7 +10,10 @@ const seconds = 70;
 /** In which the agents come to their images. */
 const startSeconds = 10;
 
-/** What a thousand agents cost that write the same image: each asks who else is there, as often as it is told to. */
+/**
+ * Measures what a thousand agents cost that write the same image: each asks who else is there, as often as it is told
+ * to.
+ */
 export async function measureConductor({ say }: BenchContext): Promise<Record<string, Figure>> {
   const server = await startServer('pg', say);
   const database = new Client({ connectionString: server.databaseUrl ?? '' });

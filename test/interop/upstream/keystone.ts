@@ -31,7 +31,10 @@ export interface Keystone {
   close(): Promise<void>;
 }
 
-/** As much of Keystone as clients need to find Ironic and to log in: Baton's own tokens, and a catalog of one service. */
+/**
+ * Starts as much of Keystone as clients need to find Ironic and to log in: Baton's own tokens, and a catalog of one
+ * service.
+ */
 export async function startKeystone(tokens: ApiTokens, ironic: string): Promise<Keystone> {
   const byName = new Map<string, string>();
   for (const [name, description] of Object.entries(accounts)) {

@@ -8,7 +8,7 @@ import { type LabNetwork, labAddresses, switchName } from '#test/lab/network.ts'
 
 interface LinuxSwitchPlan {
   readonly lab: LabDirectory;
-  /** Of its ports: those of the machines. */
+  /** Names of its ports: those of the machines. */
   readonly names: readonly string[];
   readonly accelerator: Accelerator;
   readonly report: (line: string) => void;

@@ -7,7 +7,7 @@ import { waitUntil } from '#test/lab/wait-until.ts';
 
 const Beacon = z.looseObject({ hostname: z.string(), instance_uuid: z.string(), boot_id: z.string() });
 
-/** What the demo image's beacon says about itself, and where. */
+/** Answer of the demo image's beacon about itself, and where it is. */
 export interface BeaconAnswer {
   readonly address: string;
   readonly hostname: string;

@@ -55,7 +55,7 @@ export interface TableComparison {
   /** Empty when all is well. */
   readonly faults: readonly string[];
   readonly partitions: readonly GptPartition[];
-  /** What the deploy added, by name. */
+  /** Names of what the deploy added. */
   readonly added: readonly string[];
 }
 

@@ -3,7 +3,7 @@ import { comparePartitionTables } from '#test/lab/proofs/compare-disk.ts';
 import type { Proof } from '#test/lab/proofs/proof.ts';
 import { readGpt } from '#test/lab/proofs/read-gpt.ts';
 
-/** What plugins are to have left on a machine's disk. */
+/** Marks that plugins are to have left on a machine's disk. */
 export interface ExpectedMarks {
   readonly rawImage: string;
   readonly diskFile: string;

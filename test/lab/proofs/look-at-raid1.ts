@@ -4,7 +4,7 @@ import type { Proof } from '#test/lab/proofs/proof.ts';
 import { readGpt } from '#test/lab/proofs/read-gpt.ts';
 import { type MdMember, readMdMembers } from '#test/lab/proofs/read-md-members.ts';
 
-/** What a look at the disks from outside must find. */
+/** Findings that a look at the disks from outside must have. */
 export interface ExpectedRaid1 {
   readonly rawImage: string;
   readonly diskFiles: readonly string[];

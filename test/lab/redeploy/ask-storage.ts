@@ -4,16 +4,16 @@ import { tenantAddress } from '#test/lab/dnsmasq.ts';
 import type { LabNode, LabSite } from '#test/lab/lab.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 
-/** What the plugin `lab-storage` tells on port 8081 of the deployed system. */
+/** Answer of the plugin `lab-storage` on port 8081 of the deployed system. */
 const StorageAnswer = z.object({
-  /** Of this system alone: some hundred KiB of it are on its own disk. */
+  /** Mark of this system alone: some hundred KiB of it are on its own disk. */
   mark: z.string(),
   /** Whether this system has made array, file system and file. */
   made: z.boolean(),
   /** The file's first line, of which it consists. */
   file: z.string(),
   file_sha256: z.string(),
-  /** Of `/proc/mdstat`. */
+  /** Content of `/proc/mdstat`. */
   array: z.string(),
 });
 export type StorageAnswer = z.infer<typeof StorageAnswer>;

@@ -3,7 +3,7 @@ import { open } from 'node:fs/promises';
 
 export interface DiskLook {
   readonly sha256: string;
-  /** Of all words that were looked for: those whose bytes are somewhere on the disk. */
+  /** Words, of all that were looked for, whose bytes are somewhere on the disk. */
   readonly found: readonly string[];
   readonly isZero: boolean;
 }

@@ -4,7 +4,7 @@ import { getNode } from '#test/lab/operator.ts';
 import { type BeaconAnswer, waitForBeacon } from '#test/lab/proofs/beacon.ts';
 import { askStorage, type StorageAnswer } from '#test/lab/redeploy/ask-storage.ts';
 
-/** What runs on the machine, as it tells itself. */
+/** The instance that runs on the machine, as it tells itself. */
 export interface SeenInstance {
   readonly uuid: string;
   readonly beacon: BeaconAnswer;

@@ -13,13 +13,14 @@ import { stopSeconds } from '#test/simulators/kubernetes/world.ts';
 import { type EtcdTestCluster, startEtcd } from '#test/support/etcd.ts';
 
 /**
- * What the machine is part of: a Kubernetes cluster, whose API server and kubelets are `test/simulators/kubernetes`, and
+ * Clusters that the machine is part of: a Kubernetes cluster, whose API server and kubelets are
+ * `test/simulators/kubernetes`, and
  * an etcd cluster of three real members, of which one counts as the machine's. Both run beside the machine, not in it.
  */
 export interface NodeCluster {
   readonly simulator: KubernetesSimulator;
   readonly etcd: EtcdTestCluster;
-  /** Of the conductor. */
+  /** Settings of the conductor. */
   readonly settings: Readonly<Record<string, string>>;
   /** The machine's system, in this boot of it, joins both, and gets pods; a join script would do that. */
   join(bootId: string): Promise<void>;

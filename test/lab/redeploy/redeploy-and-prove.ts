@@ -22,7 +22,7 @@ import type { SiteProofs } from '#test/lab/site/deploy-site.ts';
 import { fillDocument } from '#test/lab/site/fill-document.ts';
 import { actionCommand, runAction } from '#test/lab/site/site-action.ts';
 
-/** What `npm run lab -- --redeploy` does with `documents/` and `plugins/` beside this file. */
+/** Folder of `documents/` and `plugins/`, which `npm run lab -- --redeploy` works with. */
 
 const here = import.meta.dirname;
 const machineName = 'worker1';
@@ -149,7 +149,7 @@ async function joinClusters({ node, cluster, hooks }: Story, bootId: string): Pr
   hooks.report(`${node.name} joins etcd (${members.join(', ')}) and Kubernetes`);
 }
 
-/** What an operator reads before. */
+/** Shows what an operator reads before. */
 async function showPlan(
   lab: Lab,
   parameters: Readonly<Record<string, string>>,

@@ -10,7 +10,7 @@ import type { Change } from '#test/simulators/kubernetes/store.ts';
 export interface SecondMachine {
   readonly lab: Lab;
   readonly node: LabNode;
-  /** Of the instance that is to go. */
+  /** Boot id of the instance that is to go. */
   readonly bootId: string;
   readonly cluster: NodeCluster;
 }

@@ -22,7 +22,7 @@ export interface SeenTeardown {
   readonly times: TeardownTimes;
   /** Pods on the node when it began, daemon sets' left out. */
   readonly pods: readonly string[];
-  /** Those that ended after an eviction was asked for. */
+  /** Pods that ended after an eviction was asked for. */
   readonly evicted: readonly string[];
   /** Ready pods of the guarded set, at the least. */
   fewestReady(): number;
@@ -85,7 +85,7 @@ export function watchTeardown({ simulator, etcd, node, app }: WatchedNode): Seen
   return { times, pods, evicted, fewestReady: () => seen.fewestReady, end: unsubscribe };
 }
 
-/** As `joinKubernetes` gives them. */
+/** Labels as `joinKubernetes` gives them. */
 const addedLabels = ['node-role.kubernetes.io/worker', 'rack'];
 
 function isDaemon({ metadata }: Change['object']): boolean {

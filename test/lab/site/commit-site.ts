@@ -15,9 +15,9 @@ export interface SiteContent {
 }
 
 export interface CommandHooks {
-  /** What is done, a line each. */
+  /** Reports what is done, a line each. */
   readonly report: (line: string) => void;
-  /** What the commands print. */
+  /** Shows what the commands print. */
   readonly show: (line: string) => void;
 }
 
@@ -43,7 +43,7 @@ export async function commitSite(lab: Lab, { plugins, documents }: SiteContent, 
   }
 }
 
-/** What a document of a machine needs to know of it. @throws AppError `not_found` */
+/** Gives what a document of a machine needs to know of it. @throws AppError `not_found` */
 export function nodeValues(lab: Lab, name: string): Record<'name' | 'mac' | 'bmc' | 'switch_id', string> {
   const node = lab.nodes.find((each) => each.name === name);
   if (!node) throw new AppError('not_found', `the lab has no machine ${name}`);

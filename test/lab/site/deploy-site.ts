@@ -14,7 +14,7 @@ import { fillDocument } from '#test/lab/site/fill-document.ts';
 import { provePlugins } from '#test/lab/site/prove-plugins.ts';
 import { groupOf, runAction, type SeenAction } from '#test/lab/site/site-action.ts';
 
-/** What `npm run lab -- --site` deploys: `documents/` and `plugins/` beside this file. */
+/** Folder of `documents/` and `plugins/`, which `npm run lab -- --site` deploys. */
 
 const here = import.meta.dirname;
 const plugins = ['lab-base', 'lab-monitoring'];
@@ -24,7 +24,7 @@ interface SiteMachine {
   readonly name: string;
   readonly rack: string;
   readonly tag: 'control' | 'worker';
-  /** What the plugins write into its system, in the order that their stages' postfixes ask for. */
+  /** Marks that the plugins write into its system, in the order that their stages' postfixes ask for. */
   readonly marks: readonly string[];
 }
 

@@ -1,7 +1,7 @@
 import type { FlowView } from '#conductor/api/flows.ts';
 import type { Proof } from '#test/lab/proofs/proof.ts';
 
-/** Of the deploy's timeline: what runs in the ramdisk comes before the image, what runs in the system after it. */
+/** Proves the deploy's timeline: what runs in the ramdisk comes before the image, what runs in the system after it. */
 export function provePlugins(
   flow: FlowView | undefined,
   tasks: { readonly pre: number; readonly post: number },

@@ -5,7 +5,7 @@ import type { Lab } from '#test/lab/lab.ts';
 
 export interface SeenAction {
   readonly action: ActionAnswer;
-  /** Of the command, which waits for the action's end. */
+  /** Exit code of the command, which waits for the action's end. */
   readonly exitCode: number;
   readonly wallMs: number;
 }
@@ -17,7 +17,7 @@ export interface ActionOptions {
   readonly timeoutMs: number;
 }
 
-/** What is given to `baton`. */
+/** Composes the arguments that are given to `baton`. */
 export function actionCommand(name: ActionAnswer['name'], parameters: ActionOptions['parameters'] = {}): string[] {
   return [
     'action',

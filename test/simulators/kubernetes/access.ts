@@ -2,14 +2,14 @@ import type { IncomingMessage } from 'node:http';
 import { TLSSocket } from 'node:tls';
 import { Refusal } from '#test/simulators/kubernetes/refusal.ts';
 
-/** What the user may not: in no namespace but these. */
+/** A right that the user lacks: in no namespace but these. */
 export interface Denial {
   /** `create pods/eviction`, `patch nodes`, `get daemonsets.apps`. */
   readonly right: string;
   readonly allowedIn?: readonly string[];
 }
 
-/** Who may do what at the API server: one user, by a bearer token or a client's certificate. */
+/** Access control of the API server: one user, by a bearer token or a client's certificate. */
 export interface AccessControl {
   /** The token of the user from now on. */
   setToken(token: string): void;
@@ -20,7 +20,7 @@ export interface AccessControl {
   startAgain(ms: number, status?: 401 | 403): void;
   /** @throws Refusal 401 or 403 */
   require(request: IncomingMessage, url: URL): void;
-  /** As an access review answers it. @param namespace `''` = in all */
+  /** Answers as an access review does. @param namespace `''` = in all */
   allows(right: string, namespace: string): boolean;
 }
 

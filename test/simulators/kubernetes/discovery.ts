@@ -3,7 +3,8 @@ import { apiVersionOf, type ResourceType, resourceTypes } from '#test/simulators
 const verbs = ['create', 'delete', 'get', 'list', 'patch', 'update', 'watch'];
 
 /**
- * What clients ask first: groups, versions, resources. The eviction stands beside pods with the version that a cluster of
+ * Answers what clients ask first: groups, versions, resources. The eviction stands beside pods with the version that a
+ * cluster of
  * that age has.
  * @returns the body, or `undefined` for other paths
  */

@@ -59,7 +59,7 @@ function askBudget(store: Store, pod: Resource): void {
   });
 }
 
-/** What the disruption controller writes into the budget's status. */
+/** Computes what the disruption controller writes into the budget's status. */
 export function budgetState(
   store: Store,
   budget: Resource,

@@ -35,7 +35,7 @@ export interface Resource {
   readonly status?: Part;
 }
 
-/** What a client or a test writes: the server fills in the rest. */
+/** An object as a client or a test writes it: the server fills in the rest. */
 export interface Draft {
   readonly apiVersion?: string;
   readonly kind?: string;
@@ -45,7 +45,7 @@ export interface Draft {
 }
 
 export interface ResourceType {
-  /** As in paths: `pods`. */
+  /** Plural as in paths: `pods`. */
   readonly plural: string;
   readonly kind: string;
   /** Empty = the core. */
@@ -91,7 +91,7 @@ export function apiVersionOf({ group, version }: ResourceType): string {
   return group === '' ? version : `${group}/${version}`;
 }
 
-/** What creates the object again, or deletes it too. */
+/** Finds what creates the object again, or deletes it too. */
 export function controllerOf({ metadata }: Resource): OwnerReference | undefined {
   return metadata.ownerReferences?.find(({ controller }) => controller === true);
 }

@@ -10,7 +10,7 @@ import type { StepKind } from '#shared/wire/step.ts';
 import { PluginTaskArgs, pluginTaskStep } from '#shared/wire/step.ts';
 import { writeToFile } from '#test/simulators/node/write-to-file.ts';
 
-/** What a test may make go wrong. */
+/** Faults that a test may cause. */
 export interface NodeFaults {
   /** Step name → the error that it ends with; taken away once it has struck when `once`. */
   failStep?: { readonly step: string; readonly message: string; readonly once?: boolean };
@@ -75,9 +75,9 @@ export interface SimulatedStep {
 export interface StepRecord {
   readonly disk: string[];
   readonly stepTimes: StepTime[];
-  /** Those that are run now. */
+  /** Steps that are run now. */
   readonly running: Set<string>;
-  /** Those amid which the machine was switched off or reset, in order. */
+  /** Steps amid which the machine was switched off or reset, in order. */
   readonly cutAmid: string[];
 }
 
@@ -88,7 +88,7 @@ const standardSteps = { prepare_disks: 90, tune_image: 70 };
 
 type Act = (context: AgentContext, step: string, entry: string, output?: unknown) => Promise<StepOutcome>;
 
-/** What every step does: nothing but what the faults say, and it is recorded. */
+/** Makes what every step does: nothing but what the faults say, and it is recorded. */
 function actor(options: SimulatedHardwareOptions, faults: NodeFaults, record: StepRecord, death: AbortController): Act {
   return async (context: AgentContext, step: string, entry: string, output: unknown = null): Promise<StepOutcome> => {
     const startedAt = performance.now();

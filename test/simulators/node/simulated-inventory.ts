@@ -56,7 +56,7 @@ export function simulatedDisks(mac: string, moreDisks: readonly SimulatedDisk[] 
   return [disk, ...moreDisks.map((more) => ({ ...disk, baton_contents: [], ...more }))];
 }
 
-/** What a simulated machine is made of: one NIC, one disk with an old system on it, eight processors. */
+/** Composes the inventory of a simulated machine: one NIC, one disk with an old system on it, eight processors. */
 export function simulatedInventory(
   mac: string,
   switchPort: SimulatedSwitchPort | undefined,

@@ -47,7 +47,7 @@ export interface SimulatedNode {
   readonly bmc: RedfishSimulator;
   readonly driverInfo: Record<string, unknown>;
   readonly faults: NodeFaults;
-  /** What is answered in the agent's place; needs `plainHttp`. */
+  /** Faults that are answered in the agent's place; need `plainHttp`. */
   readonly agentFaults: AgentFaults;
   /** `on` or `off`, and what the machine runs: the ramdisk, its own system, or nothing. */
   state(): { readonly power: 'on' | 'off'; readonly runs: 'ramdisk' | 'instance' | 'nothing' };
@@ -55,7 +55,7 @@ export interface SimulatedNode {
   boots(): number;
   /** The agent's process ends and init does not start it again; the machine stays on. */
   stopAgent(): Promise<void>;
-  /** What in-band steps did to the disk, in order: `write_image demo.raw`. */
+  /** Acts of in-band steps on the disk, in order: `write_image demo.raw`. */
   readonly disk: readonly string[];
   /** When in-band steps ran in the agent, in order; milliseconds of `performance.now()`. */
   readonly stepTimes: readonly StepTime[];
@@ -69,7 +69,7 @@ export interface SimulatedNodeOptions extends SimulatedHardwareOptions {
   readonly mac: string;
   /** The ramdisk's shell; without one the agent has no console. */
   readonly openTerminal?: OpenTerminal;
-  /** What its switch says; without it nothing is heard. */
+  /** LLDP data of its switch; without it nothing is heard. */
   readonly switchPort?: SimulatedSwitchPort;
   /** Beside `/dev/sda`, which has 100 GiB and an old system on it. */
   readonly moreDisks?: readonly SimulatedDisk[];
@@ -77,10 +77,10 @@ export interface SimulatedNodeOptions extends SimulatedHardwareOptions {
   readonly inspects?: boolean;
   /** The agent serves without TLS, through a proxy that `agentFaults` are put into. */
   readonly plainHttp?: boolean;
-  /** That proxy; default `startAgentProxy`. */
+  /** Starts that proxy; default `startAgentProxy`. */
   readonly startProxy?: typeof startAgentProxy;
   readonly log?: Log;
-  /** Of its BMC's account `admin`; default `simulated`. */
+  /** Password of its BMC's account `admin`; default `simulated`. */
   readonly bmcPassword?: string;
 }
 
@@ -127,7 +127,7 @@ interface Boot {
   stop(): Promise<void>;
   /** `true` = it did not shut down: it went into its system by kexec, or took no notice. */
   pressButton(): boolean;
-  /** What is done when it powers itself off. */
+  /** Sets what is done when it powers itself off. */
   onOff(powerOff: () => Promise<void>): void;
   power(): 'on' | 'off';
   runs(): 'ramdisk' | 'instance' | 'nothing';
@@ -285,7 +285,7 @@ async function ramdisk(
 
 interface RamdiskPlace extends Pick<AgentPlace, 'park'> {
   readonly options: SimulatedNodeOptions;
-  /** Of the kernel, beside those that every simulated ramdisk has. */
+  /** Gives parameters of the kernel, beside those that every simulated ramdisk has. */
   readonly params: () => string | Promise<string>;
 }
 
@@ -366,7 +366,7 @@ async function readParams(cd: string): Promise<string> {
   return `${/set baton_parameters='(.*)'$/m.exec(text)?.[1] ?? ''} ${readSecrets(text)}`;
 }
 
-/** As `baton-kexec` does. @returns the parameters in them, `undefined` where not all were answered */
+/** Loads the initrds as `baton-kexec` does. @returns the parameters in them, `undefined` where not all were answered */
 async function loadInitrds({ conductorUrl, mac }: SimulatedNodeOptions): Promise<string | undefined> {
   const script = await (await fetch(`${conductorUrl()}/boot/node.ipxe?mac=${mac}`)).text();
   const initrds = [...script.matchAll(/^initrd --name (\S+) \S+\/boot\/(\S+)/gm)];
@@ -380,12 +380,12 @@ async function loadInitrds({ conductorUrl, mac }: SimulatedNodeOptions): Promise
   return params;
 }
 
-/** What an initrd of `secretsArchive` tells. */
+/** Reads what an initrd of `secretsArchive` tells. */
 function readSecrets(text: string): string {
   return /^ipa-agent-token=.*$/m.exec(text.replaceAll('\0', '\n'))?.[0] ?? '';
 }
 
-/** What a simulated machine has, and what does nothing there. */
+/** Programs that a simulated machine has, and that do nothing there. */
 const idlePrograms = ['sync', '/usr/lib/baton/start-rescue'];
 
 /** The simulated machine has no programs but idle ones and `tar`, which packs its logs. */

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 
-/** What the simulator sends back, before quirks and faults touch it. */
+/** Answer of the simulator, before quirks and faults touch it. */
 export interface Answer {
   readonly status: number;
   readonly body?: unknown;

@@ -40,7 +40,7 @@ export interface SimulatedBios {
   values: Record<string, Value>;
   pending: Record<string, Value>;
   defaultsPending: boolean;
-  /** What went wrong when settings were last applied. */
+  /** Faults from when settings were last applied. */
   messages: string[];
 }
 
@@ -52,7 +52,7 @@ function defaultValues(): Record<string, Value> {
   return Object.fromEntries(attributes.map((each) => [each.name, each.default]));
 }
 
-/** What the firmware does when the machine starts. */
+/** Does what the firmware does when the machine starts. */
 export function bootBios(bios: SimulatedBios, quirks: Quirks): void {
   if (bios.defaultsPending) bios.values = defaultValues();
   const asked = Object.entries(bios.pending);

@@ -9,7 +9,10 @@ import { bootTargets } from '#test/simulators/redfish/resources.ts';
 
 const writable = ['BootSourceOverrideEnabled', 'BootSourceOverrideTarget', 'BootSourceOverrideMode'];
 
-/** What a PATCH body means for the boot override, or the error to answer. Values are checked as DMTF lists them. */
+/**
+ * Computes what a PATCH body means for the boot override, or the error to answer. Values are checked as DMTF lists
+ * them.
+ */
 export function patchedBoot(body: unknown, current: SimulatedBoot, quirks: Quirks): SimulatedBoot | Answer {
   const parts = isRecord(body) ? body : {};
   const unknown = Object.keys(parts).find((key) => key !== 'Boot');

@@ -1,7 +1,7 @@
 import type { Answer } from '#test/simulators/redfish/answers.ts';
 import type { Quirks } from '#test/simulators/redfish/faults.ts';
 
-/** What is wrong with collections of some BMCs, put over what the service answers. */
+/** Faults of collections of some BMCs, put over what the service answers. */
 
 type Members = readonly unknown[];
 

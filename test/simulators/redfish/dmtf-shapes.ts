@@ -1,8 +1,10 @@
 import { z } from 'zod';
 
 /**
- * What DMTF's schemas (DSP8010 2026.1) say of what the simulator answers, written down by hand: properties with their types
- * and words, those that a resource must have, and no others. Where the simulator gets another one, look it up there first.
+ * Shapes of the simulator's answers by DMTF's schemas (DSP8010 2026.1), written down by hand: properties with their
+ * types
+ * and words, those that a resource must have, and no others. Where the simulator gets another one, look it up there
+ * first.
  */
 
 const text = z.string().nullable();
@@ -21,7 +23,7 @@ const lamp = z.enum(['Lit', 'Blinking', 'Off']).nullable();
 const oem = z.record(z.string(), z.record(z.string(), z.unknown()));
 const identifiers = z.array(z.strictObject({ DurableName: text, DurableNameFormat: text }).partial());
 
-/** What all bodies with a type have. */
+/** Properties that all bodies with a type have. */
 const head = { '@odata.id': z.string(), '@odata.type': z.string(), '@odata.etag': z.string().optional() };
 const resource = <Shape extends z.ZodRawShape>(shape: Shape) =>
   z.strictObject({ ...head, Id: z.string(), Name: z.string(), Status: status.optional(), ...shape });

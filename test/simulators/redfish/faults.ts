@@ -8,7 +8,7 @@ export interface Fault {
   readonly path: RegExp;
   /** Answer with this status instead of handling the request. */
   readonly status?: number;
-  /** Of an answer with `status`, `body` or `actsAs`. */
+  /** Headers of an answer with `status`, `body` or `actsAs`. */
   readonly headers?: Readonly<Record<string, string>>;
   /** The body to answer with, as JSON, or as it is when text; with `status` 200 by default. */
   readonly body?: unknown;
@@ -76,7 +76,7 @@ export interface Quirks {
   resetTypes: readonly string[];
   /** The simulator's paths → what this BMC calls them; what is below goes along. */
   paths: Readonly<Record<string, string>>;
-  /** What stands in front of the paths in links, as a BMC behind NAT writes it: `http://10.9.9.9`. */
+  /** Beginning of the paths in links, as a BMC behind NAT writes it: `http://10.9.9.9`. */
   linkBase: string;
   /** The boot override is writable in the Settings resource only. */
   bootViaSettings: boolean;
@@ -84,25 +84,28 @@ export interface Quirks {
   overrideEnabled: readonly string[];
   /** How long an override may hold is not listed. */
   unlistedBootTimes: boolean;
-  /** What can be booted from, as `BootSourceOverrideTarget` lists it. */
+  /** Targets that can be booted from, as `BootSourceOverrideTarget` lists them. */
   bootTargets: readonly string[];
   /** A device that somebody has set for all boots, shown where nothing else is. */
   bootsBefore: string | undefined;
-  /** What boots the virtual CD where `Cd` and `UsbCd` are listed; the other boots nothing. */
+  /** Target that boots the virtual CD where `Cd` and `UsbCd` are listed; the other boots nothing. */
   cdTarget: 'Cd' | 'UsbCd';
-  /** What the system itself lists in place of it, where the Settings resource has it right; empty: nothing. */
+  /** Targets that the system itself lists in place of it, where the Settings resource has it right; empty: none. */
   systemBootTargets: readonly string[] | undefined;
   /** BootSourceOverrideMode is null whatever it is. */
   hidesBootMode: boolean;
   /** PATCH with BootSourceOverrideMode is a 400. */
   rejectBootMode: boolean;
-  /** What becomes of a PATCH of the boot override that is right: some answer 200 and do nothing, iDRAC 8 refuses and has done it. */
+  /**
+   * Outcome of a PATCH of the boot override that is right: some answer 200 and do nothing, iDRAC 8 refuses and has done
+   * it.
+   */
   bootPatches: 'done' | 'ignored' | 'refused and done';
   /** The boot mode is legacy after a PATCH without it. */
   forgetsBootMode: boolean;
   /** A boot override is for so long, whatever was asked for. */
   bootHolds: 'as asked' | 'Once' | 'Continuous';
-  /** What becomes of a PATCH of SecureBoot; `at the reset` = it says that it is shown then. */
+  /** Outcome of a PATCH of SecureBoot; `at the reset` = it says that it is shown then. */
   secureBootPatches: 'done' | 'ignored' | 'at the reset';
   /** No link leads to the settings resources of system and Bios; AMI's refusal names that of the system. */
   unlinkedSettings: boolean;
@@ -177,11 +180,11 @@ export interface Quirks {
   simpleUpdate: 'by its URL' | 'with its protocol' | 'none';
   /** Images can be sent to it. */
   multipartPush: boolean;
-  /** What goes along with an image of BIOS or BMC: other forms are a 400. */
+  /** Form that goes along with an image of BIOS or BMC: other forms are a 400. */
   pushForm: 'no targets' | 'an empty list' | 'an item' | 'the resource' | 'an item and its type';
   /** Images can be sent to it as they are. */
   rawPush: boolean;
-  /** What raw images are for, set up by somebody. */
+  /** Targets that raw images are for, set up by somebody. */
   rawPushTargets: readonly string[];
   /** Maker of the BMC's program, as the service's root names it. */
   vendor: string | undefined;
@@ -209,7 +212,7 @@ export interface Quirks {
   biosFreedBy: Readonly<Record<string, readonly [attribute: string, value: string]>>;
   /** Attributes whose present value is null; `all` = there is null in place of the attributes. */
   nullAttributes: readonly string[] | 'all';
-  /** Of the setup password a hash and its salt are shown as text, as Dell does. */
+  /** Whether a hash of the setup password and its salt are shown as text, as Dell does. */
   passwordHashes: boolean;
   /** So many settings are taken in one PATCH. */
   biosRefusesMoreThan: number;

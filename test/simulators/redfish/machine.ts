@@ -23,7 +23,7 @@ export interface SimulatedMachine {
 }
 
 export interface MemoryMachine extends SimulatedMachine {
-  /** What was asked of the machine, in order. */
+  /** Actions that were asked of the machine, in order. */
   readonly actions: readonly SimulatedPowerAction[];
 }
 

@@ -2,7 +2,7 @@ import { type Answer, errorAnswer, parseObject } from '#test/simulators/redfish/
 import type { ServiceState } from '#test/simulators/redfish/service-state.ts';
 import { perform } from '#test/simulators/redfish/tasks.ts';
 
-/** What is done to the BMC itself and to the firmware's keys (DMTF Manager, SecureBoot). */
+/** Actions on the BMC itself and on the firmware's keys (DMTF Manager, SecureBoot). */
 
 export const managerPath = '/redfish/v1/Managers/1';
 export const managerResetPath = `${managerPath}/Actions/Manager.Reset`;
@@ -10,7 +10,7 @@ export const resetKeysPath = '/redfish/v1/Systems/1/SecureBoot/Actions/SecureBoo
 
 const jobQueuePath = `${managerPath}/Oem/Dell/DellJobService/Actions/DellJobService.DeleteJobQueue`;
 
-/** Of Dell's only: as its BMCs have it. */
+/** Acts on Dell's job queue, as its BMCs have it. */
 export function jobQueueAction(state: ServiceState, path: string, text: string): Answer | undefined {
   if (path !== jobQueuePath || state.quirks.manufacturer !== 'Dell Inc.') return undefined;
   if (parseObject(text)?.['JobID'] !== 'JID_CLEARALL') return errorAnswer(400, 'ActionParameterNotSupported');

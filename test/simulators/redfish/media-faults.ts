@@ -1,8 +1,8 @@
 /** How slots for virtual media differ from the standard. */
 export interface MediaFaults {
-  /** What `InsertMedia` refuses to go without, beyond `Image`; one at a time. */
+  /** Properties that `InsertMedia` refuses to go without, beyond `Image`; one at a time. */
   readonly needs: readonly string[];
-  /** What it refuses to be told. */
+  /** Properties that it refuses. */
   readonly refuses: readonly string[];
   /** Status of both refusals, and where they name it. */
   readonly refusal: { readonly status: number; readonly named: 'in words' | 'as related' | 'nowhere' };
@@ -11,7 +11,7 @@ export interface MediaFaults {
    * `left over`: the name stays after the ejection, without a connection. `never in`: Inserted and ConnectedVia are null.
    */
   readonly shows: 'as it is' | 'unread' | 'always in' | 'left over' | 'never in';
-  /** What a slot names in place of each image. */
+  /** Changes the name that a slot shows for each image. */
   readonly showsImage: ((image: string) => string) | undefined;
   /** So many insertions after an ejection are answered 500: it is still under way. */
   readonly busyAfterEject: number;
@@ -42,10 +42,10 @@ export interface SimulatedSlot {
   readonly id: string;
   /** `MediaTypes`; `null` = it doesn't say. */
   readonly types: readonly string[] | null;
-  /** What is in it from the start, and whether it stays there. */
+  /** Image that is in it from the start, and whether it stays there. */
   readonly holds?: { readonly image: string; readonly via: 'Applet' | 'URI'; readonly isKept?: boolean };
-  /** What `InsertMedia` is answered with; 405: it isn't even listed. */
+  /** Status that `InsertMedia` is answered with; 405: it isn't even listed. */
   readonly refuses?: number;
-  /** What it is read with. */
+  /** Status that it is read with. */
   readonly unreadable?: number;
 }

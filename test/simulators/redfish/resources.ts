@@ -35,7 +35,7 @@ export const systemPath = '/redfish/v1/Systems/1';
 export const settingsPath = '/redfish/v1/Systems/1/Settings';
 export const resetPath = '/redfish/v1/Systems/1/Actions/ComputerSystem.Reset';
 export const secureBootPath = '/redfish/v1/Systems/1/SecureBoot';
-/** Of what has a lamp. */
+/** Paths of what has a lamp. */
 export const lampPaths: readonly string[] = [systemPath, chassisPath, ...drivePaths];
 const managerLinks = {
   ManagerForServers: [{ '@odata.id': systemPath }],

@@ -29,7 +29,7 @@ const all = [
   { id: 'Input', name: 'Input Power', type: 'Power', reading: 312, units: 'W', status: ok },
 ] as const;
 
-/** What the chassis says of where its sensors are. */
+/** Composes the chassis' links to its sensors. */
 export function sensorLinks({ sensors }: Quirks): Record<string, unknown> {
   if (sensors === 'none') return {};
   if (sensors === 'one by one') return { Sensors: { '@odata.id': `${chassisPath}/Sensors` } };

@@ -14,7 +14,7 @@ export interface ServiceRequest {
   readonly body: string;
 }
 
-/** What happened since the start. */
+/** Counts of what happened since the start. */
 export interface Counters {
   requests: number;
   logins: number;
@@ -35,7 +35,7 @@ export interface ServiceOptions {
   readonly counters: Counters;
 }
 
-/** What a BMC has in memory. */
+/** State that a BMC has in memory. */
 export interface ServiceState extends ServiceOptions {
   readonly sessions: Map<string, string>;
   readonly tasks: Map<string, { polls: number; readonly failed: boolean; readonly shown?: 'Pending' }>;
@@ -48,9 +48,9 @@ export interface ServiceState extends ServiceOptions {
   pendingBoot: SimulatedBoot | undefined;
   secureBoot: boolean;
   secureBootKeys: 'maker' | 'none';
-  /** As it was set, ISO 8601. */
+  /** Clock as it was set, ISO 8601. */
   clock: string | undefined;
-  /** Those that are not off, by path: `Lit`, `Blinking`. */
+  /** Lamps that are not off, by path: `Lit`, `Blinking`. */
   readonly lamps: Map<string, string>;
   readonly media: SimulatedMedia;
   transition: { readonly until: number; readonly shown: SystemPowerState } | undefined;

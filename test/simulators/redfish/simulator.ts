@@ -165,7 +165,7 @@ function disguised(answer: Answer, { actsAs = 500, ...fault }: Fault): Answer {
   return answer.status < 400 ? answerOf({ ...fault, status: actsAs }) : answer;
 }
 
-/** What a BMC that has bodies in gzip alone answers to a client that does not take that. */
+/** Finds what a BMC that has bodies in gzip alone answers to a client that does not take that. */
 function unacceptable({ headers }: IncomingMessage, { gzip }: Quirks): Fault | undefined {
   return gzip === 'or 406' && !String(headers['accept-encoding']).includes('gzip')
     ? { path: /./, status: 406 }

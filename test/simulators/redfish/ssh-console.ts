@@ -7,7 +7,7 @@ export interface SshConsole {
   /** For the simulator's `serialConsole`. */
   readonly offer: object;
   readonly hostKey: string;
-  /** What came first in each shell. */
+  /** Commands that came first in each shell. */
   readonly commands: readonly string[];
   close(): void;
 }

@@ -38,9 +38,9 @@ interface SimulatedVolume {
 
 export interface SimulatedStorage {
   volumes: readonly SimulatedVolume[];
-  /** What happens at the next reset, in order. */
+  /** Changes at the next reset, in order. */
   pending: Change[];
-  /** What the controller is at. */
+  /** Changes that the controller is making. */
   making: Change[];
 }
 
@@ -53,7 +53,7 @@ export function createSimulatedStorage(): SimulatedStorage {
   return { volumes: [], pending: [], making: [] };
 }
 
-/** What the controller does when the machine starts. */
+/** Does what the controller does when the machine starts. */
 export function bootStorage(state: ServiceState): void {
   const { storage } = state;
   for (const change of storage.pending) begin(state, change);

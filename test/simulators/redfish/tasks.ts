@@ -22,7 +22,7 @@ export function startTask(tasks: ServiceState['tasks']): { readonly id: string; 
   return { id, answer: { status: 202, headers: { Location: monitorPath(id) }, body: task(id, 'Running') } };
 }
 
-/** What must not lose power goes on until then, and has then done it. */
+/** Works until then without losing power, and has then done it. */
 export function workUntil({ atWork }: ServiceState, until: Promise<unknown>, act: () => void): void {
   atWork.count += 1;
   void until.then(() => {

@@ -20,9 +20,9 @@ type Part = (typeof parts)[number];
 
 export interface SimulatedFirmware {
   versions: Readonly<Record<Part, string>>;
-  /** What the machine runs from its next reset on. */
+  /** Versions that the machine runs from its next reset on. */
   pending: Partial<Record<Part, string>>;
-  /** Those that its next reset ends. */
+  /** Tasks that its next reset ends. */
   tasks: string[];
   /** How many are written now. */
   flashing: number;
@@ -32,7 +32,7 @@ export function createSimulatedFirmware(): SimulatedFirmware {
   return { versions: { bios: '1.0.0', bmc: '1.0.0', nic: '1.0.0' }, pending: {}, tasks: [], flashing: 0 };
 }
 
-/** What the machine does when it starts. */
+/** Does what the machine does when it starts. */
 export function bootFirmware({ firmware, tasks }: Pick<ServiceState, 'firmware' | 'tasks'>): void {
   firmware.versions = { ...firmware.versions, ...firmware.pending };
   firmware.pending = {};
@@ -138,7 +138,7 @@ function flash({ firmware, tasks }: ServiceState, until: Promise<unknown>, write
   return answer;
 }
 
-/** What the chassis says of its network adapters. */
+/** Composes the chassis' link to its network adapters. */
 export function adapterLink(quirks: Quirks): Record<string, unknown> {
   return !hasUpdates(quirks) ? {} : { NetworkAdapters: { '@odata.id': adaptersPath } };
 }

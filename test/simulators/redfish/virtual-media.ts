@@ -12,7 +12,7 @@ interface Disc {
   readonly via: 'Applet' | 'URI';
 }
 
-/** What is in the slots, by their ids, where it isn't what was there from the start. */
+/** Images in the slots, by their ids, where it isn't what was there from the start. */
 export interface SimulatedMedia {
   readonly discs: Map<string, Disc | undefined>;
   /** Names that stay after an ejection. */
@@ -43,7 +43,7 @@ function slotAt(quirks: Quirks, path: string): SimulatedSlot | undefined {
   return quirks.slots.find((slot) => slotPath(quirks, slot) === path);
 }
 
-/** What a manager, or a system, says of where its drives are. */
+/** Composes the link of a manager, or a system, to its drives. */
 export function virtualMediaLink(quirks: Quirks, of: 'manager' | 'system'): Record<string, unknown> {
   if (quirks.virtualMedia === 'none' || (quirks.virtualMedia === 'of the system') !== (of === 'system')) return {};
   return { VirtualMedia: { '@odata.id': place(quirks) } };
@@ -122,7 +122,7 @@ function resourceOf(media: SimulatedMedia, quirks: Quirks, slot: SimulatedSlot):
   };
 }
 
-/** What a slot that can't be read is answered with. */
+/** Answer for a slot that can't be read. */
 export function unreadableSlot(quirks: Quirks, path: string): Answer | undefined {
   const status = slotAt(quirks, path)?.unreadable;
   return status === undefined ? undefined : errorAnswer(status, status === 404 ? 'ResourceNotFound' : 'InternalError');

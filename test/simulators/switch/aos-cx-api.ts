@@ -23,7 +23,7 @@ interface Port {
   other_config: Record<string, unknown>;
   /** Others, as they are printed. */
   more?: Readonly<Record<string, unknown>>;
-  /** What is below it: addresses, logins. */
+  /** Resources below it: addresses, logins. */
   below?: Readonly<Record<string, unknown>>;
 }
 

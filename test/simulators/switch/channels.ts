@@ -6,7 +6,7 @@ export interface ChannelForm {
   readonly section: (number: string) => string;
   /** The command that makes a port a member, and captures the channel's number. */
   readonly join: SectionCommand;
-  /** What a port and its channel must have alike; members take over changes of these. */
+  /** Settings that a port and its channel must have alike; members take over changes of these. */
   readonly shared: readonly string[];
 }
 

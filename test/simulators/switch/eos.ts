@@ -63,7 +63,7 @@ const channels: ChannelForm = {
 const vlanCommands: readonly SectionCommand[] = [{ form: /^name \S+$/, key: 'name' }];
 
 interface EosPorts {
-  /** What it shows until somebody changes it. */
+  /** Outputs that it shows until somebody changes it. */
   readonly recorded?: Readonly<Record<string, string>>;
   readonly ports: readonly string[];
   readonly vlans: readonly number[];

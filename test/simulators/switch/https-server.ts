@@ -35,7 +35,7 @@ export interface HttpsSwitch extends ServedSwitch {
   readonly ca: string;
   /** Connections that were ever made. */
   readonly connections: { ever: number };
-  /** As a restart does. */
+  /** Drops connections as a restart does. */
   dropConnections(): void;
 }
 

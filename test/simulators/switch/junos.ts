@@ -31,9 +31,9 @@ interface JunosState {
   confirmMs: number;
 }
 
-/** What it begins with, in place of trunks that nobody has set; lines without `set`. */
+/** Configuration that it begins with, in place of trunks that nobody has set; lines without `set`. */
 interface JunosConfig {
-  /** What it shows until somebody changes it. */
+  /** Outputs that it shows until somebody changes it. */
   readonly recorded?: Readonly<Record<string, string>>;
   readonly running: readonly string[];
   readonly inherited: readonly string[];

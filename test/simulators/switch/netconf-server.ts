@@ -10,7 +10,7 @@ export interface NetconfFace {
 }
 
 export interface NetconfPeer {
-  /** What is inside of the reply: `<ok/>`, data, an `rpc-error`. */
+  /** Composes the content of the reply: `<ok/>`, data, an `rpc-error`. */
   /** @param text of the whole request, which has the attributes */
   readonly answer: (operation: XmlElement, text: string) => string;
   readonly end: () => void;

@@ -21,10 +21,10 @@ interface NvueState {
   readonly revisions: Map<string, { config: Tree; state: string; issue: unknown }>;
   /** How often a revision is looked at before it is applied. */
   looks: number;
-  /** What applying fails with. */
+  /** Error that applying fails with. */
   failure: string | undefined;
   readonly ports: readonly string[];
-  /** What it shows of them, as recorded. */
+  /** State that it shows of them, as recorded. */
   readonly shown: Tree;
 }
 

@@ -12,14 +12,14 @@ export interface OpenconfigSwitch extends SwitchServer {
 }
 
 interface Port {
-  /** As it was recorded; what is told below stands in its place. */
+  /** Element as it was recorded; what is told below stands in its place. */
   recorded?: XmlElement;
   /** Nothing is said of it where it is `undefined`. */
   isEnabled: boolean | undefined;
   switched: string;
-  /** Of a member. */
+  /** Aggregate of a member. */
   aggregateId?: string | undefined;
-  /** Of an aggregate. */
+  /** Type of an aggregate. */
   lagType?: string | undefined;
   /** Whether it was recorded, and set since. */
   isSet?: true;
@@ -29,7 +29,7 @@ interface Config {
   readonly ports: Map<string, Port>;
   /** With their names. */
   readonly vlans: Map<number, string>;
-  /** Those that were recorded, which have VLANs of their own. */
+  /** Instances that were recorded, which have VLANs of their own. */
   instances?: readonly XmlElement[];
 }
 
@@ -113,7 +113,7 @@ function without(element: XmlElement, isGone: (each: XmlElement) => boolean): Xm
   return { ...element, children };
 }
 
-/** What was recorded of an element's children, but for these. */
+/** Gives what was recorded of an element's children, but for these. */
 function restOf(element: XmlElement | undefined, ...path: readonly string[]): string {
   const names = path.at(-1)?.split(' ') ?? [];
   const at = element ? elementsAt(element, ...path.slice(0, -1)) : [];
@@ -193,7 +193,7 @@ function edit(candidate: Config, operation: XmlElement): string {
   return '<ok/>';
 }
 
-/** What comes without settings comes to be removed. */
+/** Edits a port; one that comes without settings comes to be removed. */
 function editPort({ ports }: Config, each: XmlElement): string | undefined {
   const name = textAt(each, 'name') ?? '';
   const isMade = textAt(each, 'config', 'type')?.endsWith('ieee8023adLag') === true;

@@ -10,7 +10,7 @@ import { type SwitchServer, startSwitchServer } from '#test/simulators/switch/sw
  */
 export interface ProgramSwitch extends SwitchServer {
   readonly read: () => Promise<unknown>;
-  /** As somebody else would run it. */
+  /** Runs a command as somebody else would. */
   readonly shell: (command: string) => Promise<{ stdout: string; stderr: string; code: number }>;
   /** With what is in effect then. */
   readonly reboot: (startup: string) => Promise<void>;

@@ -7,7 +7,7 @@ import { type NetconfFace, serveNetconf } from '#test/simulators/switch/netconf-
 
 /** A switch's SSH server, whatever its operating system: logins, their number, delays, lost connections. */
 
-/** What a login may do. One of the three. */
+/** Abilities of a login. One of the three. */
 export interface SwitchFace {
   /** A dialogue. `undefined` = the switch hangs up. */
   readonly openShell?: () => ShellSession;
@@ -20,7 +20,7 @@ export interface ShellSession {
   readonly prompt: () => string;
   /** Whether lines are the input of a command that was given before; Ctrl-D ends it. */
   readonly isTyping?: () => boolean;
-  /** What the command prints. */
+  /** Gives what the command prints. */
   readonly execute: (command: string) => string;
   /** All that is shown after the command, echo and prompt too, in pieces with a pause between; `undefined` = as usual. */
   readonly show?: (command: string) => readonly string[] | undefined;
@@ -72,7 +72,7 @@ interface Served extends Pick<SwitchServer, 'faults' | 'commands' | 'logins' | '
   readonly channels: Set<ssh2.ServerChannel>;
 }
 
-/** Of 300 key pairs that ssh2 1.17 makes it can't read one itself. */
+/** Makes host keys that ssh2 1.17 can read: of 300 key pairs that it makes it can't read one itself. */
 function makeHostKeys(): { readonly private: string } {
   for (;;) {
     const made = ssh2.utils.generateKeyPairSync('ed25519');
@@ -224,7 +224,7 @@ function serveShell(served: Served, channel: ssh2.ServerChannel, session: ShellS
   });
 }
 
-/** As fast as it is read, until the other side hangs up; others in this process have their turns in between. */
+/** Sends as fast as it is read, until the other side hangs up; others in this process have their turns in between. */
 function flood(channel: ssh2.ServerChannel, text: string): void {
   const push = (): void => {
     let isRead = true;

@@ -4,7 +4,7 @@ export type TextConfig = Map<string, Map<string, string>>;
 export interface SectionCommand {
   /** The command, without `no` before it. */
   readonly form: RegExp;
-  /** What of it says which setting it is: the rest is the value. */
+  /** The part that says which setting it is: the rest is the value. */
   readonly key: string;
 }
 

@@ -22,7 +22,7 @@ export interface TextSwitch extends SwitchServer {
   reboot(): void;
 }
 
-/** What a switch begins with, as it was recorded: by command what it shows, until somebody changes it. */
+/** Outputs that a switch begins with, as they were recorded: by command what it shows, until somebody changes it. */
 export type RecordedOutputs = Readonly<Record<string, string>>;
 
 export interface TextState {
@@ -39,9 +39,9 @@ export interface TextSystem {
   readonly port: (number: number) => string;
   /** How its configuration has the port's name, if otherwise. */
   readonly written?: (port: string) => string;
-  /** Of a port that nobody has set. */
+  /** Settings of a port that nobody has set. */
   readonly fresh: Readonly<Record<string, string>>;
-  /** What makes an access port, by hand. */
+  /** Lists what makes an access port, by hand. */
   readonly byHand: (vlan: number) => readonly string[];
   /** Names in a command such as `interface range A , B`; `undefined` when it is none. */
   readonly interfaces: (command: string) => readonly string[] | undefined;

@@ -2,7 +2,7 @@ import { channelGroup, switchportKeys } from '#test/simulators/switch/channels.t
 import { printConfig, type SectionCommand, type TextConfig } from '#test/simulators/switch/text-config.ts';
 import type { TextSystem } from '#test/simulators/switch/text-switch.ts';
 
-/** What differs between systems that are set line by line. */
+/** Differences between systems that are set line by line. */
 
 const described: SectionCommand = { form: /^description .+$/, key: 'description' };
 const switchport: readonly SectionCommand[] = [
@@ -47,7 +47,7 @@ const vlanTable = (config: TextConfig): string =>
     }),
   ].join('\n');
 
-/** Of 48 ports the last is a bond. */
+/** Makes names of 48 ports, of which the last is a bond. */
 const orBond = (bond: string, form: (number: number) => string) => (number: number) =>
   number === 48 ? `${bond}${number}` : form(number);
 

@@ -20,7 +20,7 @@ export interface RackOptions {
 
 const Result = z.object({
   ms: z.number(),
-  /** Of the processor, while it wrote. */
+  /** Milliseconds of the processor, while it wrote. */
   cpuMs: z.number(),
   peakKb: z.number(),
   origin: z.object({ kept: z.number(), copied: z.number(), fetched: z.number(), neighbours: z.number() }),
@@ -28,7 +28,7 @@ const Result = z.object({
 export type MachineResult = z.infer<typeof Result>;
 
 export interface Machine {
-  /** What it took, once it has written; rejects when it dies before. */
+  /** Result, once it has written; rejects when it dies before. */
   readonly written: Promise<MachineResult>;
   readonly disk: string;
   kill(): void;
@@ -37,7 +37,7 @@ export interface Machine {
 /** Machines in network namespaces on one bridge, with a server of an image, each link with its rate (`tc`). */
 export interface Rack extends AsyncDisposable {
   readonly imageBytes: number;
-  /** Of the image's chunks, as stored. */
+  /** Bytes of the image's chunks, as stored. */
   readonly storedBytes: number;
   readonly raw: string;
   /** Starts machines, and lets them write all at once. @param alone without neighbours */
@@ -51,12 +51,12 @@ export interface Rack extends AsyncDisposable {
 }
 
 const pieceBytes = 1024 * 1024;
-/** Of this process: several may have a rack. */
+/** Prefix of this process: several may have a rack. */
 const prefix = prefixOf(process.pid);
 const bridge = `${prefix}br`;
 const sources = import.meta.dirname;
 const base = 'http://10.99.0.1:8080';
-/** As `run-agent` starts it. */
+/** Option with which `run-agent` starts it. */
 const asInRamdisk = '--max-semi-space-size=1';
 
 type Started = ReturnType<typeof start>;

@@ -30,7 +30,7 @@ export interface Rig extends Bmc {
   readonly machine: MemoryMachine;
   readonly simulator: RedfishSimulator;
   readonly type: HardwareType;
-  /** What of `driver_info` leads to the BMC. */
+  /** Fields of `driver_info` that lead to the BMC. */
   readonly login: Readonly<Record<string, string>>;
   readonly isOn: () => Promise<boolean>;
   close(): Promise<void>;

@@ -30,7 +30,7 @@ export const siteActions = pgTable(
     expiresAt: instant(),
     /** The level of knowledge that a conductor needs to run it (`conductor-store.ts`). */
     needs: integer().notNull().default(2),
-    /** The token of the last claim by a release that looks at `needs`: others can't claim what needs anything. */
+    /** Lease token of the last claim by a release that checks `needs`. Older releases never set it, so they can't claim such an action. */
     fitToken: bigint({ mode: 'number' }).notNull().default(0),
     /** Which clusters its nodes are taken out of, by the conductor that has validated it; null = it tears nothing down. */
     clusters: jsonb().$type<ActionClusters>(),
@@ -92,7 +92,7 @@ export const siteActionNodes = pgTable(
     doing: remarkColumn(),
     /** Why it failed, or a remark on its success: `it was deployed already`. */
     reason: remarkColumn(),
-    /** Later than it was by what counts for no limit since. */
+    /** Time when the phase began, moved later by each pause, so that pauses count for no limit. */
     phaseStartedAt: instant(),
     endedAt: instant(),
   },
