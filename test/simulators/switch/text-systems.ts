@@ -255,7 +255,7 @@ const aosCx: TextSystem = {
   fresh: { routing: 'no routing', 'vlan trunk native': 'vlan trunk native 1' },
   byHand: (vlan) => ['no routing', `vlan access ${vlan}`],
   interfaces: (command) => {
-    const name = /^interface (\d\S+|lag \d+)(?: multi-chassis)?$/.exec(command)?.[1];
+    const name = /^interface (\d\S+|lag \d+)(?: multi-chassis(?: static)?)?$/.exec(command)?.[1];
     return name === undefined ? undefined : between(name, '-');
   },
   vlan: (command) => /^vlan \d+$/.exec(command)?.[0],
@@ -290,7 +290,7 @@ const aosCx: TextSystem = {
   show: (command, config) => {
     if (command === 'show interface brief') return aosCxBrief(config);
     return command === 'show running-config'
-      ? `Current configuration:\n!\n!Version ArubaOS-CX\nhostname leaf1\nvlan ${vlanNumbers(config).join(',')}\n${vlanSections(config)}\n${interfacesOf(config).replace(/^(interface lag \d+)\n {3}(multi-chassis)$/gm, '$1 $2')}`
+      ? `Current configuration:\n!\n!Version ArubaOS-CX\nhostname leaf1\nvlan ${vlanNumbers(config).join(',')}\n${vlanSections(config)}\n${interfacesOf(config).replace(/^(interface lag \d+)\n {3}(multi-chassis(?: static)?)$/gm, '$1 $2')}`
       : undefined;
   },
   save: 'write memory',

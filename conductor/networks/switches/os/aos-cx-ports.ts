@@ -73,6 +73,7 @@ const words: KnownWords = {
       'mdix',
       'persona',
       'hash',
+      'trap link-status',
       'vsx-sync',
       'client track',
       'ip (igmp|source-lockdown|ospf) disable',

@@ -56,7 +56,7 @@ export const aosCx: SwitchOs = {
     members: ([config = '']) => membersOf(sectionsOf(config)),
     // a pair is one of VSX
     make: ({ name, mode, acrossPair }) => [
-      `interface ${spaced(name)}${acrossPair ? ' multi-chassis' : ''}`,
+      `interface ${spaced(name)}${acrossPair ? ` multi-chassis${mode === 'static' ? ' static' : ''}` : ''}`,
       'no shutdown',
       mode === 'lacp' ? 'lacp mode active' : 'no lacp mode',
       'routing',
@@ -79,12 +79,13 @@ export const aosCx: SwitchOs = {
   save: () => ['write memory'],
 };
 
-/** A group that is shared with a pair is `lag 7 multi-chassis`. */
+/** A group that is shared with a pair is `lag 7 multi-chassis`, one without LACP `lag 7 multi-chassis static`. */
 function sectionsOf(config: string): Map<string, readonly string[]> {
   return new Map(
-    [...interfaceSections(config)].map(([name, lines]) =>
-      name.endsWith(multiChassis) ? [name.slice(0, -multiChassis.length), [...lines, multiChassis]] : [name, lines],
-    ),
+    [...interfaceSections(config)].map(([head, lines]) => {
+      const [, name = head, more] = /^(lag\d+)(\D.*)$/.exec(head) ?? [];
+      return [name, more === undefined ? lines : [...lines, more.replace(/static$/, '') || more]];
+    }),
   );
 }
 const multiChassis = 'multi-chassis';
