@@ -74,7 +74,7 @@ function answer(state: NvueState, request: HttpsRequest): HttpsAnswer {
 
 /** NVUE keeps each interface, and writes those that are alike as one. */
 function eachAlone(config: Tree): Tree {
-  const { byName } = perInterface([(config['interface'] ?? {}) as Tree], new Set());
+  const { byName } = perInterface([(config['interface'] ?? {}) as Tree], new Set(), () => false);
   // as text, so that none shares its settings with another of its range
   return JSON.parse(JSON.stringify({ ...config, interface: Object.fromEntries(byName) })) as Tree;
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isIsolated } from '#conductor/model/port-vlans.ts';
+import { isIsolated, portVlans } from '#conductor/model/port-vlans.ts';
 import { cumulus } from '#conductor/networks/switches/os/cumulus.ts';
 import { mayMean, namesIn, ofKind } from '#conductor/networks/switches/os/cumulus-keys.ts';
 
@@ -106,6 +106,19 @@ test('two ranges of which none is narrower are not weighed against each other', 
     ['nv set interface swp1-2 and swp2-3, which overlap'],
   ]);
   expect(isIsolated(found.get('swp1') ?? 'other')).toBe(false);
+});
+
+test('ranges that speak of different things are all of a port, as NVUE writes what several ports share', () => {
+  const up = { link: { state: { up: {} } } };
+  const { found, unread } = parse({
+    interface: { 'eth0,swp1-2': up, 'swp1-4': { type: 'swp' }, 'swp2-3': inVlan, 'swp2,4': { link: { mtu: 9216 } } },
+  });
+  expect([found.get('swp2'), unread?.get('swp2')]).toEqual([portVlans(10), undefined]);
+  expect([found.get('swp3'), isIsolated(found.get('swp4') ?? 'other')]).toEqual([portVlans(10), true]);
+  const bonded = parse({
+    interface: { 'bond1-2': { bond: { mode: 'lacp' } }, 'bond0-1': { bond: { mode: 'static' } } },
+  });
+  expect(bonded.unread?.get('bond1')).toEqual(['nv set interface bond1-2 and bond0-1, which overlap']);
 });
 
 test.each([

@@ -72,11 +72,16 @@ export interface InterfaceSettings {
   readonly byName: ReadonlyMap<string, unknown>;
   /** Keys that count for every port that they may mean. */
   readonly unexpanded: readonly string[];
-  /** Keys that say different things of an interface, and none of which is narrower, by its name. */
+  /** Keys that speak of the same of an interface, and none of which is narrower, by its name. */
   readonly atOdds: ReadonlyMap<string, readonly string[]>;
 }
 
-export function perInterface(parts: readonly Tree[], shown: ReadonlySet<string>): InterfaceSettings {
+/** @param isApart whether a section of settings, such as `link`, may be of either key: its order decides nothing */
+export function perInterface(
+  parts: readonly Tree[],
+  shown: ReadonlySet<string>,
+  isApart: (section: string) => boolean,
+): InterfaceSettings {
   const all = parts
     .flatMap((part) => Object.entries(part))
     .map(([key, settings]) => ({ key, names: namesIn(key, shown), settings }));
@@ -89,11 +94,16 @@ export function perInterface(parts: readonly Tree[], shown: ReadonlySet<string>)
       byName.set(name, byName.has(name) ? merge(byName.get(name), settings) : settings);
       const rivals = widestFirst
         .slice(0, index)
-        .filter((wider) => wider.names.has(name) && ![...names].every((each) => wider.names.has(each)));
+        .filter((wider) => wider.names.has(name) && ![...names].every((each) => wider.names.has(each)))
+        .filter((wider) => speakOfTheSame(wider.settings, settings));
       if (rivals.length > 0) atOdds.set(name, [...rivals.map((each) => each.key), key]);
     }
   }
   return { byName, unexpanded: all.filter(({ names }) => !names).map(({ key }) => key), atOdds };
+
+  function speakOfTheSame(one: unknown, other: unknown): boolean {
+    return !isTree(one) || !isTree(other) || Object.keys(one).some((section) => section in other && !isApart(section));
+  }
 }
 
 function merge(under: unknown, over: unknown): unknown {

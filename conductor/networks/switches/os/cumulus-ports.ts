@@ -45,6 +45,7 @@ function readAnswers(interfaces: string | undefined, config: string | undefined)
   const settings = perInterface(
     set.map((part) => part.interface),
     new Set(shown.keys()),
+    (section) => apartSections.includes(section),
   );
   return { shown, set, settings };
 }
@@ -131,6 +132,22 @@ function* waysIn(tree: unknown, way: readonly string[]): Generator<readonly stri
   }
 }
 
+const apartSections: readonly string[] = [
+  'type',
+  'description',
+  'qos',
+  'acl',
+  'ptp',
+  'lldp',
+  'sflow',
+  'telemetry',
+  'link',
+  'storm-control',
+  'port-security',
+  'pluggable',
+  'synce',
+];
+
 /** Words of `leavesOf` an interface, and of mentions elsewhere; a bridge of another name is none of Baton's. */
 const words: KnownWords = {
   networks: [
@@ -139,7 +156,7 @@ const words: KnownWords = {
     /^nv set interface \S+ bond member \S+$/,
   ],
   apart: [
-    /^(type|description|qos|acl|ptp|lldp|sflow|telemetry|link|bond|storm-control|port-security|pluggable|synce)( |$)/,
+    new RegExp(`^(${[...apartSections, 'bond'].join('|')})( |$)`),
     new RegExp(`^bridge domain ${bridge} (stp|learning) `),
     /^(ip|bridge)( address| domain)?$/,
     /^ip (ipv4|ipv6|neighbor-discovery|igmp) (enable off|forward off)$/,
