@@ -104,7 +104,8 @@ const words: KnownWords = {
   ],
   apart: [
     /^name /,
-    /^config (name|type|mtu|loopback-mode|description|forwarding-viable)( |$)/,
+    /^config (name|type|mtu|loopback-mode|description|forwarding-viable|load-interval)( |$)/,
+    /^config tpid (\S+:)?TPID_0X8100$/,
     /^(hold-time|penalty-based-aied|rates) ?/,
     /^state (?!(enabled|admin-status|oper-status)( |$))/,
     // what says that it is up where the configuration does not forbid it
@@ -115,7 +116,7 @@ const words: KnownWords = {
     /^ethernet (poe|phy) ?/,
     /^ethernet authenticated-sessions$/,
     // a unit that nothing is said of
-    /^subinterfaces( subinterface( index 0| (config|state)( (index|name|enabled|description) .*)?)?)?$/,
+    /^subinterfaces( subinterface( index 0| (config|state)( (index|name|enabled|description) .*)?| ipv[46] config enabled false)?)?$/,
   ],
 };
 
@@ -159,15 +160,14 @@ function vlansOf(lines: readonly string[], place: 'config' | 'state'): FoundVlan
     const [access, ...accesses] = saidAt(lines, `${path} access-vlan`);
     const [native, ...natives] = saidAt(lines, `${path} native-vlan`);
     if (modes.length > 0 || accesses.length > 0 || natives.length > 0) return ['other'];
+    const lists = saidAt(lines, `${path} trunk-vlans`);
+    // SONiC's untagged VLAN of a trunk is its access VLAN, which other switches only remember
+    if (access !== undefined && (mode === 'TRUNK' || lists.length > 0)) return ['other'];
     if (mode === 'ACCESS') {
       const only = readVlan(access);
       return [only === undefined ? 'other' : portVlans(only)];
     }
-    const trunks = readVlans(
-      saidAt(lines, `${path} trunk-vlans`)
-        .map((text) => text.replace('..', '-'))
-        .join(),
-    );
+    const trunks = readVlans(lists.map((text) => text.replace('..', '-')).join());
     const untagged = readVlan(native);
     if (mode !== 'TRUNK' || !trunks || (native !== undefined && untagged === undefined)) return ['other'];
     return [portVlans(untagged, trunks)];
