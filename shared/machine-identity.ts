@@ -45,6 +45,8 @@ const templates: ReadonlySet<string> = new Set(
     '12345678-1234-5678-90ab-cddeefaabbcc', // ASRock's
     '4c4c4544-0000-2010-8020-80c04f202020', // a Dell without its service tag
     '8a95d198-7f46-11e5-bf8b-08002704d48e', // EDK2's for ARM
+    '5c4606fa-192f-453a-b299-7b088c63bb9b', // every GIADA N70E-DR's
+    '00000000-0000-0000-0807-060504030201', // no maker known
   ].flatMap((uuid) => [plainUuid(uuid), swapped(plainUuid(uuid))]),
 );
 
