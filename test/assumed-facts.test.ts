@@ -17,7 +17,6 @@ const readNothing: Readonly<Record<string, string>> = {
   'conductor/boot/': 'makes files of settings',
   'conductor/bundle/': 'builds the program',
   'conductor/cli/': 'shows what the API says',
-  'conductor/flows/': 'our own rows, and answers that shared/wire has parsed',
   'conductor/http/': 'requests',
   'conductor/images/': 'files of our own',
   'conductor/kernel/': 'our own rows',
