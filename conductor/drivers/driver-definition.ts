@@ -1,3 +1,4 @@
+import type { BmcSession, LeftSession, SessionRecord } from '#conductor/drivers/bmc-session.ts';
 import type { Bmc } from '#conductor/drivers/interfaces.ts';
 import type { InterfaceKind } from '#conductor/model/node-words.ts';
 import type { PowerState } from '#conductor/model/power-and-boot.ts';
@@ -16,6 +17,8 @@ export interface DriverContext {
   readonly outbound?: OutboundRules;
   /** Below which `redfish_verify_ca` and `virtual_media_verify_ca` may name files. */
   readonly caDirectory?: string;
+  /** Where sessions at BMCs go on record; default: nowhere. */
+  readonly sessions?: SessionRecord;
 }
 
 /** A property of `driver_info`. */
@@ -70,6 +73,8 @@ export interface HardwareType {
   connect(driverInfo: Readonly<Record<string, unknown>>, stored?: StoredPower): Bmc;
   /** Ends what only this node needed: it has another driver now. */
   leave?(uuid: string): void;
+  /** Ends a session that a conductor has left at a BMC, where that BMC is reached from here. Does not throw. */
+  endLeft?(session: BmcSession, signal: AbortSignal): Promise<LeftSession>;
   /** Lets go of cached sessions; called once when the conductor stops. */
   close?(): Promise<void>;
 }

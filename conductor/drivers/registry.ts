@@ -1,4 +1,5 @@
 import { checkBmcAddress } from '#conductor/drivers/bmc-address.ts';
+import type { BmcSession, LeftSession } from '#conductor/drivers/bmc-session.ts';
 import type { DriverContext, DriverDefinition, HardwareType } from '#conductor/drivers/driver-definition.ts';
 import { drivers, driverTable } from '#conductor/drivers/driver-table.ts';
 import type { Bmc } from '#conductor/drivers/interfaces.ts';
@@ -41,6 +42,8 @@ export interface Drivers {
    * @throws AppError `not_found`, or `invalid_argument` naming each bad driver_info property.
    */
   connect(node: ConnectedNode, about?: Readonly<Record<string, string>>): Bmc;
+  /** Ends a session that a conductor has left at a BMC, by the login of a node behind it that was reached from here. */
+  endLeft(session: BmcSession, signal: AbortSignal): Promise<LeftSession>;
   /** Ends sessions at BMCs. */
   close(): Promise<void>;
 }
@@ -90,6 +93,16 @@ export function createDrivers(
         },
       });
       return powerHold === null ? bmc : withHeldPower(bmc, powerHold, context.clock ?? systemClock);
+    },
+    endLeft: async (session, signal) => {
+      let outcome: LeftSession = 'unreached';
+      for (const type of opened.values()) {
+        if (!type.endLeft) continue;
+        const found = await type.endLeft(session, signal);
+        if (found === 'ended') return found;
+        if (found === 'refused') outcome = found;
+      }
+      return outcome;
     },
     close: async () => {
       for (const type of opened.values()) await type.close?.();

@@ -101,11 +101,3 @@ test('a login that is under way at the end is ended as well', async () => {
   await call;
   expect(bmc.sessionCount()).toBe(0);
 });
-
-test('a conductor that is killed leaves its one session to the timeout of the BMC', async () => {
-  await look();
-  drivers = open();
-  await look();
-  await drivers.close();
-  expect(bmc.sessionCount()).toBe(1);
-});

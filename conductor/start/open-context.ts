@@ -23,6 +23,7 @@ import { createNetworkConnector } from '#conductor/networks/connect-node.ts';
 import { type Networks, noNetworks, parseNetworksFile } from '#conductor/networks/networks-file.ts';
 import type { OneWriter } from '#conductor/networks/switch-rounds.ts';
 import { findSwitchDriver, switchDrivers } from '#conductor/networks/switches/index.ts';
+import { leaveSessionsOf, recordBmcSessions } from '#conductor/nodes/bmc-session-store.ts';
 import { parseRulesFile } from '#conductor/nodes/inspection/rules/rules-file.ts';
 import type { InspectionRule } from '#conductor/nodes/inspection-rule.ts';
 import { releaseStaleLeases } from '#conductor/nodes/node-lease.ts';
@@ -161,6 +162,13 @@ interface Configured {
   readonly options: OpenContextOptions;
 }
 
+/** Frees all that an earlier life of this conductor held; its flows go on. */
+async function endEarlierLife({ db, exclusive }: Database, { conductorName }: ConductorConfig): Promise<void> {
+  await releaseStaleLeases(db, { holder: conductorName, exclusive });
+  await leaveSessionsOf(db, conductorName);
+  await makeOpenFlowsDue(db);
+}
+
 async function openOn(database: Database, configured: Configured): Promise<OpenedContext> {
   const { config, networks, inspectionRules, options } = configured;
   const { log } = options;
@@ -168,8 +176,9 @@ async function openOn(database: Database, configured: Configured): Promise<Opene
   const basics = { db: database.db, clock: systemClock, log };
   const auth = await openAuthenticator(config.auth, { ...basics, secrets });
   const metrics = createMetrics();
+  const sessions = recordBmcSessions({ ...basics, config });
   const drivers = createDrivers(
-    { run, log, metrics, secrets, outbound: config.outbound.bmcs, caDirectory: config.caDirectory },
+    { run, log, metrics, secrets, sessions, outbound: config.outbound.bmcs, caDirectory: config.caDirectory },
     options.drivers,
   );
   const conductors = await joinRegister({
@@ -180,8 +189,7 @@ async function openOn(database: Database, configured: Configured): Promise<Opene
     log,
     metrics,
   });
-  await releaseStaleLeases(database.db, { holder: config.conductorName, exclusive: database.exclusive });
-  await makeOpenFlowsDue(database.db);
+  await endEarlierLife(database, config);
   const stopping = new AbortController();
   const engine: EngineContext & Pick<ConductorContext, 'config'> = {
     ...basics,

@@ -6,6 +6,7 @@ import { listKnownMachines } from '#conductor/boot/dhcp/dnsmasq-config.ts';
 import { ramdiskWarning } from '#conductor/boot/ramdisk-files.ts';
 import { notifyRunners } from '#conductor/flows/actions/action-store.ts';
 import { removeLeftImages } from '#conductor/flows/driver-steps/fetch-firmware-image.ts';
+import { endLeftSessions } from '#conductor/flows/end-left-sessions.ts';
 import { exportTraces } from '#conductor/flows/export-traces.ts';
 import { pruneFlows } from '#conductor/flows/flow-store.ts';
 import { lookAtSwitchPorts, repairSwitchPorts } from '#conductor/flows/look-at-switch-ports.ts';
@@ -128,6 +129,7 @@ export async function startConductor(config: ConductorConfig, options: OpenConte
 
 const traceMs = 5000;
 const deathWatchMs = 500;
+const sessionsMs = 10_000;
 
 /** Takes over from the dead at once: their work is gone on with by the first that gets it. */
 function takeOverFromDead(context: ConductorContext, scheduler: Scheduler): () => Promise<void> {
@@ -157,6 +159,7 @@ function periodicTasks(context: ConductorContext, scheduler: Scheduler): Periodi
     ...(config.takeoverIntervalMs > 0
       ? [{ name: 'take over', periodMs: config.takeoverIntervalMs, run: () => context.allocator.takeOver() }]
       : []),
+    { name: 'end sessions left at BMCs', periodMs: sessionsMs, run: (signal) => endLeftSessions(context, signal) },
     { name: 'prune allocations', periodMs: pruneIntervalMs, run: () => pruneFailedAllocations(context) },
     { name: 'prune flows', periodMs: pruneIntervalMs, run: () => pruneFlows(context) },
     { name: 'forget discovered machines', periodMs: pruneIntervalMs, run: () => forgetDiscovered(context) },

@@ -1,3 +1,4 @@
+import type { SessionRecord } from '#conductor/drivers/bmc-session.ts';
 import type { RedfishConnection } from '#conductor/drivers/redfish/driver-info.ts';
 import { bmcMessage, httpStatusOf, statusError } from '#conductor/drivers/redfish/errors.ts';
 import { requireOwnPath } from '#conductor/drivers/redfish/own-path.ts';
@@ -28,6 +29,8 @@ export interface RedfishClientOptions {
   readonly outbound?: OutboundRules | undefined;
   /** Called when the BMC has taken the account's password. */
   readonly loggedIn?: (() => void) | undefined;
+  /** Where its sessions go on record; default: nowhere. */
+  readonly sessions?: SessionRecord | undefined;
 }
 
 /** Requests to one BMC, authenticated and retried; all nodes behind the BMC share it. */
@@ -39,6 +42,8 @@ export interface RedfishClient {
    * or away even after retries, `timeout`, `aborted`.
    */
   request(options: TransportRequest): Promise<RedfishAnswer>;
+  /** Whether the BMC has taken its login, and not refused it since. */
+  hasAnswered(): boolean;
   /** The headers that say who we are, for what is not a request of this client. */
   login(signal: AbortSignal): Promise<Readonly<Record<string, string>>>;
   /** Ends the session once no request is under way, then and after each that is still to come. */
@@ -59,7 +64,7 @@ export function createRedfishClient(connection: RedfishConnection, options: Redf
   const sendPatiently = createSender(transport, { clock, log, attempts, retryMs, pauseMs, origin: connection.origin });
   const state = { hasAnswered: false, underWay: 0, isLeaving: false };
   const loggedIn = (): void => (state.isLeaving ? undefined : options.loggedIn?.());
-  const credentials = createCredentials(connection, transport, sendPatiently, { log, loggedIn });
+  const credentials = createCredentials(connection, transport, sendPatiently, { ...options, loggedIn });
 
   const ask = async (request: TransportRequest): Promise<RedfishAnswer> => {
     const what = `${request.method} ${connection.origin}${request.path}`;
@@ -117,6 +122,7 @@ export function createRedfishClient(connection: RedfishConnection, options: Redf
         await leave();
       }
     },
+    hasAnswered: () => state.hasAnswered,
     login: (signal) => credentials.headers(signal),
     endSession: () => {
       state.isLeaving = true;

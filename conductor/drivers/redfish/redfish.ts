@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { LeftSession } from '#conductor/drivers/bmc-session.ts';
 import type { DriverContext, DriverDefinition, HardwareType } from '#conductor/drivers/driver-definition.ts';
 import type { ManagementInterface } from '#conductor/drivers/interfaces.ts';
 import { redfishBios } from '#conductor/drivers/redfish/bios.ts';
@@ -21,6 +22,7 @@ import { redfishEvents } from '#conductor/drivers/redfish/events.ts';
 import { redfishFirmware } from '#conductor/drivers/redfish/firmware.ts';
 import { redfishEventLog, redfishSensors } from '#conductor/drivers/redfish/hardware.ts';
 import { redfishIndicators } from '#conductor/drivers/redfish/indicators.ts';
+import { endLeftSession } from '#conductor/drivers/redfish/left-session.ts';
 import { type PowerTimings, redfishPower } from '#conductor/drivers/redfish/power.ts';
 import { redfishRaid } from '#conductor/drivers/redfish/raid.ts';
 import { redfishRecorder } from '#conductor/drivers/redfish/record.ts';
@@ -67,20 +69,31 @@ export function redfishHardwareType(
   options: RedfishOptions = {},
   vendors: (system: RedfishSystem) => Partial<ManagementInterface> = () => ({}),
 ): HardwareType {
-  const { clock = systemClock, log, outbound } = context;
+  const { clock = systemClock, log, outbound, sessions } = context;
   // only the session: a call may be under way, and its connections end when idle
   const clients = shareClients<SharedClient>((client) => void logged(client, client.endSession(), context));
   const clientFor = (connection: RedfishConnection, node: string | undefined): SharedClient => {
-    const identity = { key: clientKey(connection), account: `${connection.username} ${connection.origin}`, node };
+    const { origin, username } = connection;
+    const identity = { key: clientKey(connection), origin, account: `${username} ${origin}`, node };
     // BMCs have room for few sessions, and the password that was taken is the account's now
     const loggedIn = (): void => clients.keepAlone(identity);
     return clients.find(identity, () => ({
-      ...createRedfishClient(connection, { ...options, clock, log, outbound, loggedIn }),
+      ...createRedfishClient(connection, { ...options, clock, log, outbound, loggedIn, sessions }),
       known: {},
     }));
   };
   return {
     leave: clients.leave,
+    endLeft: async (session, signal) => {
+      let outcome: LeftSession = 'unreached';
+      // another account of the same BMC may be let
+      for (const client of clients.at(session.origin)) {
+        if (!client.hasAnswered()) continue;
+        outcome = await endLeftSession(client, session, signal);
+        if (outcome === 'ended') break;
+      }
+      return outcome;
+    },
     connect: (driverInfo, stored) => {
       const connection = parseRedfishDriverInfo(driverInfo, context.caDirectory);
       const client = clientFor(connection, stored?.uuid);

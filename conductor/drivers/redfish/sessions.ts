@@ -1,3 +1,4 @@
+import type { BmcSession, SessionRecord } from '#conductor/drivers/bmc-session.ts';
 import { stoppedError } from '#conductor/drivers/call-deadline.ts';
 import type { RedfishConnection } from '#conductor/drivers/redfish/driver-info.ts';
 import { httpStatusOf, statusError } from '#conductor/drivers/redfish/errors.ts';
@@ -23,60 +24,40 @@ const loginTimeoutMs = 60_000;
 
 interface Session {
   readonly token: string;
-  readonly path: string | undefined;
+  /** `undefined` when the BMC did not say where it is. */
+  readonly place: BmcSession | undefined;
 }
 
 /** Sends without credentials but with retries; never throws for a status. */
 export type SendOpen = (options: TransportRequest) => Promise<RedfishAnswer>;
 
+interface CredentialsOptions {
+  readonly log: Log;
+  readonly loggedIn?: (() => void) | undefined;
+  readonly sessions?: SessionRecord | undefined;
+}
+
 export function createCredentials(
   connection: RedfishConnection,
   transport: Transport,
   sendOpen: SendOpen,
-  { log, loggedIn }: { readonly log: Log; readonly loggedIn?: (() => void) | undefined },
+  options: CredentialsOptions,
 ): Credentials {
   const { username, password = '', authType } = connection;
+  const { log, sessions } = options;
   if (username === undefined) return { headers: async () => ({}), refused: () => false, close: async () => undefined };
   const basic = { authorization: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}` };
   let useBasic = authType === 'basic';
   let hasService = true;
   let session: Promise<Session> | undefined;
   let current: Session | undefined;
-
-  const login = async (): Promise<Session> => {
-    // several requests may wait for this login, so none of them may take it down with its own signal
-    const signal = AbortSignal.timeout(loginTimeoutMs);
-    const path = await findSessionsPath(sendOpen, signal);
-    const what = `login at ${connection.origin}`;
-    if (path === undefined) {
-      throw new AppError('not_supported', `${what}: the BMC has no session service`, { details: { status: 404 } });
-    }
-    const body = { UserName: username, Password: password };
-    const answer = await sendOpen({ method: 'POST', path, body, signal });
-    if (answer.status >= 300) throw statusError(what, answer.status, { body: answer.body, username });
-    const token = answer.headers['x-auth-token'];
-    if (token === undefined)
-      throw new AppError('bmc_error', `${what} gave no X-Auth-Token`, { details: { status: 501 } });
-    loggedIn?.();
-    return { token, path: sessionPath(answer, connection.origin) };
-  };
-
-  const end = async ({ path, token }: Session): Promise<void> => {
-    if (path === undefined) return;
-    const headers = { 'x-auth-token': token };
-    await transport
-      .send({ method: 'DELETE', path, headers, signal: AbortSignal.timeout(5000) })
-      .catch((error: unknown) => {
-        // the BMC forgets the session by itself after its timeout
-        log.debug({ err: error, bmc: connection.origin }, 'Redfish session could not be ended');
-      });
-  };
+  const end = (ended: Session): Promise<void> => endSession(ended, transport, options);
 
   return {
     headers: async (signal) => {
       if (useBasic) return basic;
       // requests that start together share one login
-      session ??= login();
+      session ??= logIn(connection, sendOpen, options);
       try {
         current = await unlessAborted(session, signal, `login at ${connection.origin}`);
         return { 'x-auth-token': current.token };
@@ -101,6 +82,7 @@ export function createCredentials(
       if (current && headers['x-auth-token'] === current.token) {
         // of what a 401 refuses the BMC knows nothing
         if (status === 403) void end(current);
+        else if (current.place) void sessions?.ended(current.place);
         session = undefined;
         current = undefined;
       }
@@ -114,6 +96,50 @@ export function createCredentials(
       if (ended) await end(ended);
     },
   };
+}
+
+async function logIn(
+  { origin, username = '', password = '' }: RedfishConnection,
+  sendOpen: SendOpen,
+  { loggedIn, sessions }: CredentialsOptions,
+): Promise<Session> {
+  // several requests may wait for this login, so none of them may take it down with its own signal
+  const signal = AbortSignal.timeout(loginTimeoutMs);
+  const sessionsPath = await findSessionsPath(sendOpen, signal);
+  const what = `login at ${origin}`;
+  if (sessionsPath === undefined) {
+    throw new AppError('not_supported', `${what}: the BMC has no session service`, { details: { status: 404 } });
+  }
+  const body = { UserName: username, Password: password };
+  const answer = await sendOpen({ method: 'POST', path: sessionsPath, body, signal });
+  if (answer.status >= 300) throw statusError(what, answer.status, { body: answer.body, username });
+  const token = answer.headers['x-auth-token'];
+  if (token === undefined)
+    throw new AppError('bmc_error', `${what} gave no X-Auth-Token`, { details: { status: 501 } });
+  loggedIn?.();
+  const path = sessionPath(answer, origin);
+  if (path === undefined) return { token, place: undefined };
+  const place = { origin, path, username };
+  // should a BMC's path tell the token, it is kept nowhere
+  if (!path.includes(token)) await sessions?.opened(place);
+  return { token, place };
+}
+
+async function endSession(
+  { place, token }: Session,
+  transport: Transport,
+  { log, sessions }: CredentialsOptions,
+): Promise<void> {
+  if (!place) return;
+  const { origin, path } = place;
+  const headers = { 'x-auth-token': token };
+  try {
+    const { status } = await transport.send({ method: 'DELETE', path, headers, signal: AbortSignal.timeout(5000) });
+    await (status < 500 ? sessions?.ended(place) : sessions?.left(place));
+  } catch (error) {
+    log.debug({ err: error, bmc: origin }, 'Redfish session could not be ended');
+    await sessions?.left(place);
+  }
 }
 
 /**

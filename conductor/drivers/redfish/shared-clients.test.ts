@@ -6,7 +6,7 @@ function watched(most?: number) {
   const made: string[] = [];
   const clients = shareClients<string>((client) => gone.push(client), most);
   const find = (key: string, node?: string, account = key): string =>
-    clients.find({ key, account, node }, () => {
+    clients.find({ key, origin: account.split(' at ').at(-1) ?? key, account, node }, () => {
       made.push(key);
       return key;
     });
@@ -58,8 +58,10 @@ test('a password that was taken ends the others of the same account only', () =>
   find('old', 'node', 'root at bmc-1');
   find('other BMC', 'second node', 'root at bmc-2');
   find('new', undefined, 'root at bmc-1');
-  clients.keepAlone({ key: 'new', account: 'root at bmc-1', node: undefined });
+  expect(clients.at('bmc-1')).toEqual(['old', 'new']);
+  clients.keepAlone({ key: 'new', origin: 'bmc-1', account: 'root at bmc-1', node: undefined });
   expect(gone).toEqual(['old']);
+  expect(clients.at('bmc-1')).toEqual(['new']);
   find('old', 'node', 'root at bmc-1');
   expect(made).toEqual(['old', 'other BMC', 'new', 'old']);
 });

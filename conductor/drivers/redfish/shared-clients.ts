@@ -5,6 +5,8 @@ const mostWithoutNode = 1000;
 export interface ClientIdentity {
   /** Everything that the connection depends on: another password is another key. */
   readonly key: string;
+  /** Place of the BMC. */
+  readonly origin: string;
   /** Account whose sessions the client makes at its BMC. */
   readonly account: string;
   /** The node that is reached, where it is stored. */
@@ -16,6 +18,8 @@ export interface SharedClients<Client> {
   readonly find: (identity: ClientIdentity, make: () => Client) => Client;
   /** Lets go of every other client of the account: its password has changed. */
   readonly keepAlone: (identity: ClientIdentity) => void;
+  /** Lists the clients of a BMC. */
+  readonly at: (origin: string) => readonly Client[];
   /** Forgets a node; a client that was its alone is let go. */
   readonly leave: (node: string) => void;
   /** Forgets all clients without letting go of them. */
@@ -28,7 +32,8 @@ export interface SharedClients<Client> {
  * @param letGo ends the session of a client that nothing uses any more
  */
 export function shareClients<Client>(letGo: (client: Client) => void, most = mostWithoutNode): SharedClients<Client> {
-  const clients = new Map<string, { readonly client: Client; readonly account: string }>();
+  const clients = new Map<string, { readonly client: Client } & Pick<ClientIdentity, 'origin' | 'account'>>();
+  const keysAt = new Map<string, Set<string>>();
   const keysOfAccount = new Map<string, Set<string>>();
   const keyOfNode = new Map<string, string>();
   const nodesOfKey = new Map<string, Set<string>>();
@@ -40,6 +45,7 @@ export function shareClients<Client>(letGo: (client: Client) => void, most = mos
     if (!found) return;
     clients.delete(key);
     withoutNode.delete(key);
+    removeFrom(keysAt, found.origin, key);
     removeFrom(keysOfAccount, found.account, key);
     letGo(found.client);
   };
@@ -64,10 +70,11 @@ export function shareClients<Client>(letGo: (client: Client) => void, most = mos
     if (withoutNode.size > most && oldest !== undefined) drop(oldest);
   };
   return {
-    find: ({ key, account, node }, make) => {
+    find: ({ key, origin, account, node }, make) => {
       if (node !== undefined) reach(node, key);
       const client = clients.get(key)?.client ?? make();
-      clients.set(key, { client, account });
+      clients.set(key, { client, origin, account });
+      addTo(keysAt, origin, key);
       addTo(keysOfAccount, account, key);
       noteUse(key);
       return client;
@@ -75,10 +82,11 @@ export function shareClients<Client>(letGo: (client: Client) => void, most = mos
     keepAlone: ({ key, account }) => {
       for (const other of keysOfAccount.get(account) ?? []) if (other !== key) drop(other);
     },
+    at: (origin) => [...(keysAt.get(origin) ?? [])].flatMap((key) => clients.get(key)?.client ?? []),
     leave,
     takeAll: () => {
       const all = [...clients.values()].map(({ client }) => client);
-      for (const each of [clients, keysOfAccount, withoutNode]) each.clear();
+      for (const each of [clients, keysAt, keysOfAccount, withoutNode]) each.clear();
       return all;
     },
   };

@@ -21,6 +21,7 @@ function setUp() {
       asked.push(path);
       return Promise.resolve({ status: 200, headers: {}, body: answer(path) });
     },
+    hasAnswered: () => true,
     login: async () => ({}),
     endSession: () => Promise.resolve(),
     close: () => Promise.resolve(),

@@ -1,6 +1,7 @@
 export * from '#conductor/kernel/db/schema/access.ts';
 export * from '#conductor/kernel/db/schema/agent.ts';
 export * from '#conductor/kernel/db/schema/allocation.ts';
+export * from '#conductor/kernel/db/schema/bmc-session.ts';
 export * from '#conductor/kernel/db/schema/conductor.ts';
 export * from '#conductor/kernel/db/schema/flow.ts';
 export * from '#conductor/kernel/db/schema/node.ts';
