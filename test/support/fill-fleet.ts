@@ -5,7 +5,7 @@ interface FleetSize {
   readonly to: number;
 }
 
-/** What each node of the filled fleet has behind it. */
+/** Rows that each node of the filled fleet has behind it. */
 export const past = { flows: 3, steps: 8, history: 10 } as const;
 
 /** The name and the only MAC address of a node of the filled fleet. */

@@ -78,7 +78,7 @@ test.each([
   expect(resetsOf(machine)).toHaveLength(before);
 });
 
-/** What a BMC may show while it starts. */
+/** Answers that a BMC may give while it starts. */
 const members = (...Members: readonly object[]) => ({ Members, 'Members@odata.count': Members.length });
 
 test.each([
