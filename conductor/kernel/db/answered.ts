@@ -76,7 +76,8 @@ export function rememberAnswers(file: string | undefined, log: Log): Answered {
         await new Promise((resolve) => {
           setTimeout(resolve, writeEveryMs).unref();
         });
-        await write();
+        // closed meanwhile: the file may be the next life's by now
+        if (state.isDue) await write();
       }
       state.writing = undefined;
     })();
@@ -92,7 +93,10 @@ export function rememberAnswers(file: string | undefined, log: Log): Answered {
       state.memory = { ...state.memory, marks: [...state.memory.marks.slice(1 - kept), mark] };
       writeSoon();
     },
-    close: write,
+    close: () => {
+      state.isDue = false;
+      return write();
+    },
   };
 }
 
