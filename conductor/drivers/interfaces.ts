@@ -160,6 +160,11 @@ export type FirmwareUpdateProgress =
 export interface FirmwareInterface {
   getComponents(options?: CallOptions): Promise<readonly FirmwareComponent[]>;
   /**
+   * Where a part can't be read, what is missing may be that: it isn't refused.
+   * @throws AppError `invalid_argument` for what the BMC positively doesn't have
+   */
+  requireComponents(names: readonly string[], options?: CallOptions): Promise<void>;
+  /**
    * Has the BMC fetch the image, or sends it there, and write it. Returns once the BMC has accepted it, with the version
    * before, and the path of its task: an update without one shows its end by the version alone, whatever the status.
    * @throws AppError `bmc_error` with the BMC's words when it refuses, `not_supported`

@@ -160,6 +160,8 @@ function eventsWithLogging(events: EventsInterface, watch: CallWatch): EventsInt
 /** The URL is left out: it may be signed. */
 function firmwareWithLogging(firmware: FirmwareInterface, watch: CallWatch): FirmwareInterface {
   return {
+    requireComponents: (names, options) =>
+      logged(watch, 'look for firmware', 'debug', { names }, () => firmware.requireComponents(names, options)),
     getComponents: (options) => logged(watch, 'get firmware', 'debug', {}, () => firmware.getComponents(options)),
     startUpdate: (update, withFile, options) =>
       logged(watch, 'start firmware update', 'info', { component: update.component }, () =>

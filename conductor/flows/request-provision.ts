@@ -1,6 +1,7 @@
 import { encrypt } from 'unixcrypt';
 import { buildConfigDrive } from '#conductor/boot/config-drive.ts';
 import type { FlowsContext } from '#conductor/flows/context.ts';
+import { requireFirmwareComponents } from '#conductor/flows/firmware-requested.ts';
 import { findOpenFlow } from '#conductor/flows/flow-store.ts';
 import { instanceNetworkData } from '#conductor/flows/node-network.ts';
 import { abortTeardown } from '#conductor/flows/push-flow.ts';
@@ -98,6 +99,7 @@ export async function requestProvision(
     request.disableRamdisk ? needs.filter((each) => each !== 'boot' && each !== 'network') : needs,
   );
   const given = kind === 'deploy' ? givenConfigDrive(secrets, node, request) : undefined;
+  await requireFirmwareComponents(context, node, request.steps ?? []);
   checkStepUrls(request.steps ?? [], context.config.outbound.images);
   checkFetched('configdrive', given, context.config.outbound.images);
   const configDrive = given === undefined ? undefined : await makeConfigDrive(context, node, given);

@@ -7,6 +7,7 @@ import { eq, isNull } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import { nodeFirmware } from '#conductor/kernel/db/schema/node-parts.ts';
 import { silentLog } from '#shared/log.ts';
 import { run } from '#shared/process/run.ts';
 import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
@@ -125,7 +126,6 @@ test('amid a deploy the ramdisk comes back after the reset', async () => {
 test.each([
   ['a task that failed', { failTasks: true }, bios, 'The task failed on purpose.'],
   ['an image that it refuses', {}, { ...bios, url: image('nothing') }, 'The image could not be read.'],
-  ['no such component', {}, { ...bios, component: 'nic' }, 'it has bios, bmc, NIC.Slot.1'],
 ])("%s is in the BMC's words", async (_what, quirks, setting, text) => {
   Object.assign(machine.bmc.quirks, quirks);
   await operator.provision(name, 'clean', { clean_steps: [update(setting)], disable_ramdisk: true });
@@ -142,6 +142,8 @@ test.each([
   await operator.waitForState(name, 'available');
   await operator.provision(name, 'active');
   await operator.waitForState(name, 'active');
+  // or it would be refused at the request
+  machine.bmc.inject({ method: 'GET', path: /UpdateService\/FirmwareInventory$/, status: 400 });
   await operator.provision(name, 'service', { service_steps: [update(...settings)], disable_ramdisk: true });
   await operator.waitForState(name, 'service failed');
   expect(await operator.node(name)).toMatchObject({
@@ -244,6 +246,31 @@ describe('nothing switches power while an update may be under way', () => {
       .toContain('not before');
     expect(all()).toBe(before);
   });
+});
+
+test('a component that the BMC does not have is refused at the request; one that it has got since is not', async () => {
+  const ask = (setting: object) =>
+    operator.provision(name, 'clean', { clean_steps: [update(setting)], disable_ramdisk: true });
+  await expect(ask({ ...bmc, component: 'bmcc' })).rejects.toThrow(
+    /400.*firmware\.update: settings: update bmcc at .*it has bios, bmc, NIC\.Slot\.1/,
+  );
+  expect((await operator.node(name))['provision_state']).toBe('manageable');
+  await conductor.context().db.delete(nodeFirmware);
+  await ask(nic);
+  await operator.waitForState(name, 'manageable');
+  expect(await firmware()).toContainEqual(
+    expect.objectContaining({ component: 'NIC.Slot.1', current_version: '4.0.0' }),
+  );
+});
+
+test('a component that may be what the BMC can not show now is left to the step', async () => {
+  machine.bmc.inject({ method: 'GET', path: /FirmwareInventory\/NIC/, status: 400 });
+  await operator.provision(name, 'clean', {
+    clean_steps: [update({ ...bmc, component: 'bmcc' })],
+    disable_ramdisk: true,
+  });
+  const failed = await operator.waitForState(name, 'clean failed');
+  expect(failed['last_error']).toContain('the BMC has no such component; it has bios, bmc, NIC.Slot.1');
 });
 
 test('bad arguments are refused before anything is begun', async () => {

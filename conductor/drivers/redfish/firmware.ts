@@ -57,19 +57,16 @@ export function redfishFirmware(system: RedfishSystem): FirmwareInterface {
       const { components } = await readFirmware(system, callDeadline(options, inventoryTimeoutMs).signal);
       return components.map(({ component, version }) => ({ component, version }));
     },
+    requireComponents: async (names, options) => {
+      const { components, unread } = await readFirmware(system, callDeadline(options, inventoryTimeoutMs).signal);
+      if (unread.length > 0) return;
+      for (const name of names) requireComponent({ components, unread }, name, `update ${name} at ${client.origin}`);
+    },
     startUpdate: async ({ component, url, mustPush }, withFile, options) => {
       const { signal } = callDeadline(options, startTimeoutMs);
       const what = `update ${component} at ${client.origin}`;
       const { components, unread, ways, makers } = await readFirmware(system, signal);
-      const found = components.find((each) => each.component === component);
-      if (!found) {
-        const known = components.map((each) => each.component).join(', ');
-        const lost = unread.length === 0 ? '' : `, and could not be read: ${unread.join(', ')}`;
-        throw new AppError(
-          'invalid_argument',
-          `${what}: the BMC has no such component; it has ${known || 'none'}${lost}`,
-        );
-      }
+      const found = requireComponent({ components, unread }, component, what);
       const way = wayOf(ways, { mustPush, found }, what);
       const limits = { timeoutMs: startTimeoutMs, signal };
       return attempted(what, async () => {
@@ -92,6 +89,18 @@ export function redfishFirmware(system: RedfishSystem): FirmwareInterface {
       return answer === 'lost' ? { state: 'lost', percent: undefined } : lookAtTask(answer);
     },
   };
+}
+
+function requireComponent(
+  { components, unread }: Pick<Read, 'components' | 'unread'>,
+  name: string,
+  what: string,
+): Found {
+  const found = components.find(({ component }) => component === name);
+  if (found) return found;
+  const known = components.map(({ component }) => component).join(', ');
+  const lost = unread.length === 0 ? '' : `, and could not be read: ${unread.join(', ')}`;
+  throw new AppError('invalid_argument', `${what}: the BMC has no such component; it has ${known || 'none'}${lost}`);
 }
 
 interface Way {
@@ -131,16 +140,15 @@ function bodies(url: string, target: string | undefined): readonly object[] {
   return [plain, { ...plain, TransferProtocol: url.startsWith('https:') ? 'HTTPS' : 'HTTP' }];
 }
 
-/** Reads which firmware there is, and how images come there. An item that can't be read is left out, and named. */
-async function readFirmware(
-  system: RedfishSystem,
-  signal: AbortSignal,
-): Promise<{
+interface Read {
   readonly components: readonly Found[];
   readonly unread: readonly string[];
   readonly ways: Ways;
   readonly makers: Makers;
-}> {
+}
+
+/** Reads which firmware there is, and how images come there. An item that can't be read is left out, and named. */
+async function readFirmware(system: RedfishSystem, signal: AbortSignal): Promise<Read> {
   const { client } = system;
   const machine = (await system.read(signal)).data;
   const manager = await findManager(system, signal);
@@ -149,7 +157,7 @@ async function readFirmware(
   const updates = service === undefined ? undefined : (await readResource(client, service, UpdateService, signal)).data;
   const inventory = updates?.FirmwareInventory?.['@odata.id'];
   const members = inventory === undefined ? [] : await readMemberPaths(client, inventory, signal);
-  const nics = await readNics(system, signal);
+  const { nics, unread: unreadNics } = await readNics(system, signal);
   const { read: items, unread } = await readEach(client, members, SoftwareInventory, signal);
   const known = (type: 'BIOS' | 'BMC', resource: string | undefined): PushTarget => {
     // AMI has two of each
@@ -172,7 +180,7 @@ async function readFirmware(
   }
   return {
     components: [...components, ...nics],
-    unread: unread.map(({ path }) => path),
+    unread: [...unread, ...unreadNics].map(({ path }) => path),
     ways: {
       fetchPath: updates?.Actions?.['#UpdateService.SimpleUpdate']?.target,
       formPath: updates?.MultipartHttpPushUri || undefined,
@@ -189,18 +197,25 @@ interface Nic extends FirmwareComponent {
 }
 
 /** Network adapters by Ironic's names, `nic:` and their id; those that report no version are left out. */
-async function readNics(system: RedfishSystem, signal: AbortSignal): Promise<Nic[]> {
+async function readNics(
+  system: RedfishSystem,
+  signal: AbortSignal,
+): Promise<{ readonly nics: readonly Nic[]; readonly unread: readonly { readonly path: string }[] }> {
   const { client } = system;
   const nics: Nic[] = [];
   const places = ((await system.read(signal)).data.Links?.Chassis ?? []).map((place) => place['@odata.id']);
-  for (const { data: chassis } of (await readEach(client, places, Chassis, signal)).read) {
+  const { read, unread } = await readEach(client, places, Chassis, signal);
+  const lost = [...unread];
+  for (const { data: chassis } of read) {
     const adapters = chassis.NetworkAdapters?.['@odata.id'];
     if (adapters === undefined) continue;
     const paths = await readMemberPaths(client, adapters, signal);
-    for (const { path, data } of (await readEach(client, paths, Adapter, signal)).read) {
+    const { read: found, unread: rest } = await readEach(client, paths, Adapter, signal);
+    lost.push(...rest);
+    for (const { path, data } of found) {
       const version = data.Controllers?.[0]?.FirmwarePackageVersion;
       if (data.Id && version) nics.push({ component: `nic:${data.Id}`, version, path, item: undefined });
     }
   }
-  return nics;
+  return { nics, unread: lost };
 }

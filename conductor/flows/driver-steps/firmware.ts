@@ -20,7 +20,7 @@ const staleVersionMs = 10 * 60_000;
 const firstResetMs = 30_000;
 const nextResetMs = 10 * 60_000;
 
-const UpdateArgs = z.strictObject({
+export const UpdateArgs = z.strictObject({
   settings: z
     .array(
       z.strictObject({
