@@ -1,4 +1,5 @@
 import type { Area, Figure } from '#test/bench/area.ts';
+import { measureLongLink } from '#test/bench/fleet/long-link.ts';
 import { measureResting } from '#test/bench/fleet/resting.ts';
 import { openScene } from '#test/bench/fleet/scene.ts';
 import { measureGrowth } from '#test/bench/fleet/slopes.ts';
@@ -15,7 +16,10 @@ const deadEvery = 50;
 export const fleetArea: Area = {
   name: 'fleet',
   measure: async (context) => {
-    const figures: Record<string, Figure> = await measureGrowth(context, nodes);
+    const figures: Record<string, Figure> = {
+      ...(await measureGrowth(context, nodes)),
+      ...(await measureLongLink(context)),
+    };
     const resting = await openScene({ nodes, conductors, groups: 1, settings: {} });
     try {
       Object.assign(figures, await measureResting(context, resting, deadEvery));

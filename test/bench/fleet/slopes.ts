@@ -1,9 +1,10 @@
 import { Client } from 'pg';
+import { systemClock } from '#shared/clock.ts';
 import { type BenchContext, type Figure, round } from '#test/bench/area.ts';
-import { waitUntil } from '#test/lab/wait-until.ts';
+import { takeFrom, work } from '#test/bench/fleet/work.ts';
 import { prepareConductor } from '#test/support/conductor.ts';
-import { filledNode, fillFleet } from '#test/support/fill-fleet.ts';
-import { createOperator, type Operator } from '#test/support/operator.ts';
+import { fillFleet } from '#test/support/fill-fleet.ts';
+import { createOperator } from '#test/support/operator.ts';
 import { startPostgresql } from '#test/support/postgresql.ts';
 
 /** One statement that conductors send, as PostgreSQL counted it. */
@@ -26,67 +27,11 @@ interface SlopePoint {
 }
 
 const repeats = 10;
-
-interface Worker {
-  readonly operator: Operator;
-  readonly database: Client;
-  /** A node in this state that no other work has had. */
-  readonly take: (state: FilledState) => { readonly name: string; readonly mac: string };
-}
-
-/** Racks as `fillFleet` deals them out. */
-const states = ['enroll', 'manageable', 'available', 'available', 'active'] as const;
-type FilledState = (typeof states)[number];
-
-/** Requests of operators, clients and agents, each done on one node. */
-const work: Readonly<Record<string, (worker: Worker) => Promise<unknown>>> = {
-  'show a node': ({ operator, take }) => operator.node(take('available').name),
-  'list 100 nodes': ({ operator }) => operator.call('GET', '/v1/nodes?limit=100'),
-  'list 100 nodes in detail': ({ operator }) => operator.call('GET', '/v1/nodes/detail?limit=100'),
-  'list the ports of a node': ({ operator, take }) => operator.call('GET', `/v1/nodes/${take('available').name}/ports`),
-  'find a port': ({ operator, take }) => operator.call('GET', `/v1/ports?address=${take('available').mac}`),
-  'list the history of a node': ({ operator, take }) =>
-    operator.call('GET', `/v1/nodes/${take('available').name}/history`),
-  'patch a node': ({ operator, take }) =>
-    operator.call('PATCH', `/v1/nodes/${take('manageable').name}`, [{ op: 'add', path: '/extra/x', value: 1 }]),
-  'set maintenance': ({ operator, take }) =>
-    operator.call('PUT', `/v1/nodes/${take('manageable').name}/maintenance`, { reason: 'slope' }),
-  'create a node': ({ operator, take }) =>
-    operator.call('POST', '/v1/nodes', { name: `new-${take('active').name}`, driver: 'fake-hardware' }),
-  manage: (worker) => move(worker, 'enroll', 'manage', 'manageable'),
-  provide: (worker) => move(worker, 'manageable', 'provide', 'available'),
-  deploy: (worker) => move(worker, 'available', 'active', 'active'),
-  undeploy: (worker) => move(worker, 'active', 'deleted', 'available'),
-  'switch power': async ({ operator, take }) => {
-    const { name } = take('manageable');
-    await operator.call('PUT', `/v1/nodes/${name}/states/power`, { target: 'power on' });
-    await waitUntil(
-      'power to be on',
-      async () => (await operator.node(name))['power_state'] === 'power on' || undefined,
-    );
-  },
-  allocate: async ({ operator }) => {
-    const { uuid } = await operator.call('POST', '/v1/allocations', { resource_class: 'class2' });
-    await waitUntil('a node', async () => {
-      const { state } = await operator.call('GET', `/v1/allocations/${String(uuid)}`);
-      return state === 'active' || undefined;
-    });
-  },
-  'look up and beat': async ({ operator, database, take }) => {
-    const { name, mac } = take('manageable');
-    await database.query(`update nodes set provision_state = 'clean wait', maintenance = true where name = $1`, [name]);
-    const { config } = await operator.call('GET', `/v1/lookup?addresses=${mac}`);
-    const { agent_token } = config as { readonly agent_token: string };
-    const beat = { callback_url: 'https://10.1.0.1:9999', agent_version: '11.3.0', agent_token };
-    await operator.call('POST', `/v1/heartbeat/${name}`, beat);
-  },
-};
-
-async function move({ operator, take }: Worker, from: FilledState, verb: string, to: string): Promise<void> {
-  const { name } = take(from);
-  await operator.provision(name, verb);
-  await operator.waitForState(name, to);
-}
+/** Nodes that all work needs together: each takes some that no other has. */
+const fewest = 300;
+const quietMs = 3000;
+/** Statements that a conductor at rest does not reach in that time. */
+const quietCalls = 60;
 
 /**
  * Fills a fleet to each of these sizes, smallest first, does the same work beside each, and counts what PostgreSQL had to
@@ -116,6 +61,7 @@ async function measureSlopes(sizes: readonly number[], say: (line: string) => vo
     await fillFleet(database, { from, to: nodes });
     await database.query('select pg_stat_statements_reset()');
     await conductor.start();
+    await settled(database);
     const takes = takeFrom({ from, to: nodes });
     const costs = new Map<string, { readonly statements: number; readonly blocks: number }>();
     for (const [name, act] of Object.entries(work)) {
@@ -131,14 +77,16 @@ async function measureSlopes(sizes: readonly number[], say: (line: string) => vo
   return points;
 }
 
-function takeFrom({ from, to }: { readonly from: number; readonly to: number }): Worker['take'] {
-  const left = new Map(states.map((state) => [state, [] as number[]]));
-  for (let number = from; number < to; number += 1) left.get(states[number % states.length] ?? 'enroll')?.push(number);
-  return (state) => {
-    const number = left.get(state)?.pop();
-    if (number === undefined) throw new Error(`no node in state ${state} is left`);
-    return filledNode(number);
-  };
+/** Waits until a conductor's start and its first round of power are over: they are no part of the work. */
+async function settled(database: Client): Promise<void> {
+  const calls = async (): Promise<number> =>
+    [...(await readCounts(database)).values()].reduce((sum, each) => sum + each.calls, 0);
+  for (let before = -quietCalls; ; ) {
+    const now = await calls();
+    if (now - before < quietCalls) return;
+    before = now;
+    await systemClock.sleep(quietMs);
+  }
 }
 
 async function readCounts(database: Client): Promise<ReadonlyMap<string, CountedStatement>> {
@@ -177,9 +125,10 @@ function growing(points: readonly SlopePoint[], factor: number): readonly string
     );
 }
 
-/** Beside ten times the nodes: statements that read more than three times as much, and what each kind of work reads. */
+/** Counts statements that read three times as much beside ten times the nodes, and what each kind of work reads. */
 export async function measureGrowth({ say }: BenchContext, nodes: number): Promise<Record<string, Figure>> {
-  const points = await measureSlopes([Math.ceil(nodes / 10), nodes], say);
+  const smaller = Math.max(fewest, Math.ceil(nodes / 10));
+  const points = await measureSlopes([smaller, 10 * smaller], say);
   const statements = growing(points, 3);
   for (const line of statements) say(`grows: ${line}`);
   const [few, many] = points;
