@@ -64,7 +64,7 @@ export async function askPeer(kind: PeerKind, url: URL | string, options: PeerRe
     return {
       status: answer.statusCode,
       headers: answer.headers,
-      body: await parseJson(bytes, meter.values()),
+      body: await parseJson(bytes),
       text: () => bytes.toString('utf8'),
     };
   } catch (error) {
@@ -136,7 +136,7 @@ async function* readLines(
       meter.push(last);
       const line = Buffer.concat([...parts, last]);
       from = end + 1;
-      if (line.toString('latin1').trim() !== '') yield await parseJson(line, meter.values());
+      if (line.toString('latin1').trim() !== '') yield await parseJson(line);
       meter = newMeter();
       parts = [];
     }

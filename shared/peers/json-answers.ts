@@ -1,47 +1,21 @@
-import { Worker } from 'node:worker_threads';
 import { AppError } from '#shared/errors/app-error.ts';
-import { limitAtOnce } from '#shared/in-parallel.ts';
+import { parseInSlices, withoutMark } from '#shared/peers/parse-in-slices.ts';
 import type { PeerLimits } from '#shared/peers/peer-limits.ts';
 
-/** Below it parsing takes less than some 10 ms, whatever the text. */
-const atOnceBytes = 1024 * 1024;
-/** Above it the text is mostly long strings, which another thread unescapes and hands over as they are. */
-const sparseBytesPerValue = 64;
-
-/** In text, so that a bundle needs no second file. */
-const program = `
-const { parentPort, workerData: bytes } = require('node:worker_threads');
-let value;
-try { value = JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8').replace(/^\uFEFF/, '')); } catch {}
-parentPort.postMessage(value);`;
+/** Below it parsing takes less than some milliseconds, whatever the text. */
+const atOnceBytes = 256 * 1024;
 
 /**
- * Parses a text whose depth and values a meter has counted: what is large and mostly text on another thread. What consists
- * of many small values would cost as much to hand over as to parse.
+ * Parses a text whose depth and values a meter has counted. In a large one, long strings are read in slices, between which
+ * others go on: config drives and logs of 64 MiB are such; what is left of it is parsed at once.
  * @returns `undefined` for what is not JSON
  */
-export async function parseJson(bytes: Buffer, values: number): Promise<unknown> {
-  const isSparse = bytes.length / (values + 1) > sparseBytesPerValue;
-  if (bytes.length > atOnceBytes && isSparse) return inTurn(() => parseApart(bytes));
+export async function parseJson(bytes: Buffer): Promise<unknown> {
   try {
-    return JSON.parse(bytes.toString('utf8').replace(/^\uFEFF/, '')) as unknown;
-  } catch {
-    return undefined;
-  }
-}
-
-/** Each takes several times its bytes in memory. */
-const inTurn = limitAtOnce({ most: 1 });
-
-async function parseApart(bytes: Buffer): Promise<unknown> {
-  const worker = new Worker(program, { eval: true, env: {}, execArgv: [], workerData: bytes });
-  try {
-    return await new Promise<unknown>((resolve, reject) => {
-      worker.once('message', resolve);
-      worker.once('error', (cause) => reject(new AppError('internal', 'parse a large answer', { cause })));
-    });
-  } finally {
-    await worker.terminate();
+    return bytes.length <= atOnceBytes ? JSON.parse(withoutMark(bytes.toString('utf8'))) : await parseInSlices(bytes);
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
   }
 }
 
@@ -50,7 +24,6 @@ export interface JsonMeter {
   /** @throws AppError with the limits' code, naming the limit. */
   push(chunk: Uint8Array): void;
   bytes(): number;
-  values(): number;
 }
 
 const quote = 0x22;
@@ -94,7 +67,6 @@ export function createJsonMeter(what: string, limits: Omit<PeerLimits, 'timeoutM
       if (state.isJson) count(chunk);
     },
     bytes: () => state.bytes,
-    values: () => state.values,
   };
 }
 

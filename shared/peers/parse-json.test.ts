@@ -25,12 +25,47 @@ test.each([
   for (const size of [1, 2, 7, 4096]) expect(pushAll(text, size)).toBe(outcome);
 });
 
-test('a large text of long strings is parsed elsewhere, with the same outcome', async () => {
-  const value = { text: 'ä\n'.repeat(700_000) };
-  for (const mark of ['', '\uFEFF']) {
-    expect(await parseJson(Buffer.from(mark + JSON.stringify(value)), 2)).toEqual(value);
-  }
-  expect(await parseJson(Buffer.from(`{"text": "${'x'.repeat(2_000_000)}`), 2)).toBeUndefined();
-  expect(await parseJson(Buffer.from('\uFEFF{"a": 1}'), 2)).toEqual({ a: 1 });
-  expect(await parseJson(Buffer.from('nothing'), 0)).toBeUndefined();
+const long = 'x'.repeat(300_000);
+test.each([
+  ['text beyond ASCII, with escapes', { text: 'ä\n\u0007"\\€😀'.repeat(200_000) }],
+  ['backslashes', { text: '\\'.repeat(1_500_001) }],
+  ['plain texts', { [long.slice(0, 60_000)]: 1, list: [long, { inner: `${long}"`, short: 'y' }], empty: '' }],
+  ['many short ones', Array.from({ length: 40_000 }, (_, index) => `"${index}\\`)],
+  ['a text and no more', long],
+  ['names that objects have by themselves', JSON.parse(`{"__proto__": {"constructor": "${long}"}}`) as unknown],
+])('a large text is parsed in slices, with the same outcome: %s', async (_, value) => {
+  const text = JSON.stringify(value);
+  for (const mark of ['', '\uFEFF']) expect(await parseJson(Buffer.from(mark + text))).toEqual(JSON.parse(text));
+  const escaped = text.replaceAll('x', String.raw`\u0078`).replaceAll('😀', String.raw`\ud83d\ude00`);
+  expect(await parseJson(Buffer.from(escaped))).toEqual(JSON.parse(text));
+});
+
+test.each([
+  `{"text": "${long}`,
+  `{"text": "${long}\\`,
+  `{"text": "${long}\\"`,
+  `{"text": "${long}\n"}`,
+  `{"text": "${long}\\x"}`,
+  `{"text": "${long}\\u12"}`,
+  `{"text": "${long}\\u12", "a": "1234"}`,
+  `{"text": "${long}"`,
+  `{"text": "${long}" "${long}"}`,
+  `${long}`,
+])('what is not JSON is none, however long: %#', async (text) => {
+  expect(await parseJson(Buffer.from(text))).toBeUndefined();
+});
+
+test('no field has a name that fills a page', async () => {
+  await expect(parseJson(Buffer.from(`{"${long}": 1}`))).rejects.toThrow('a name of 300000 characters');
+});
+
+test('a byte that is no UTF-8 is read as it is in short texts', async () => {
+  const bytes = Buffer.from(`["${long}ä"]`).subarray(0, -3);
+  const broken = Buffer.concat([bytes, Buffer.from('"]')]);
+  expect(await parseJson(broken)).toEqual(JSON.parse(broken.toString('utf8')));
+});
+
+test('short texts are parsed at once', async () => {
+  expect(await parseJson(Buffer.from('\uFEFF{"a": 1}'))).toEqual({ a: 1 });
+  expect(await parseJson(Buffer.from('nothing'))).toBeUndefined();
 });
