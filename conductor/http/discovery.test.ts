@@ -59,6 +59,15 @@ test('an unknown machine becomes a node in enroll with what its ramdisk has foun
   expect(events).toContain('it needs driver_info/ipmi_username, driver_info/ipmi_password, resource_class');
 });
 
+test.each([
+  ['no card has an address', { interfaces: [{ name: 'eth0', mac_address: mac }], boot: null }, 'is usable'],
+  ['memory is none', { memory: 'much' }, 'inventory'],
+])('a report that nobody can enrol is its sender’s fault: %s', async (_, more, fault) => {
+  const answer = await send(inventoryOf(mac, more));
+  expect(answer).toMatchObject({ status: 400, fault: expect.stringContaining(fault) as unknown });
+  expect((await api.call('GET', '/v1/nodes')).body['nodes']).toEqual([]);
+});
+
 test('is enrolled once, however often and from wherever it reports', async () => {
   const answers = await Promise.all([send(inventoryOf(mac)), send(inventoryOf(mac)), send(inventoryOf(mac))]);
   expect(answers.filter(({ status }) => status === 202)).toHaveLength(1);

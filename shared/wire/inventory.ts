@@ -12,6 +12,25 @@ export const LldpTlv = z.tuple([
 ]);
 export type LldpTlv = z.infer<typeof LldpTlv>;
 
+/** More wrong items of a list are not looked for. */
+const mostWrong = 5;
+
+/** A list whose reading ends at the first wrong items: a stranger's report may have sixty thousand. */
+function listOf<Item extends z.ZodType>(item: Item) {
+  return z.array(z.unknown()).transform((items, context) => {
+    const read: z.output<Item>[] = [];
+    for (const [index, each] of items.entries()) {
+      const parsed = item.safeParse(each);
+      if (parsed.success) read.push(parsed.data);
+      else
+        for (const { path, ...issue } of parsed.error.issues)
+          context.issues.push({ ...issue, input: each, path: [index, ...path] } as z.core.$ZodRawIssue);
+      if (context.issues.length >= mostWrong) return z.NEVER;
+    }
+    return read;
+  });
+}
+
 const text = z.string().nullish().catch(null);
 const flag = z.boolean().nullish().catch(null);
 const amount = z.number().nonnegative().nullish().catch(null);
@@ -119,9 +138,9 @@ export type InventoryDisk = z.infer<typeof InventoryDisk>;
 
 /** Parts of an inventory that the conductor reads; it keeps the whole. */
 export const InventoryDocument = z.looseObject({
-  interfaces: z.array(InventoryInterface),
+  interfaces: listOf(InventoryInterface),
   /** Absent or `null`: nobody has looked; `[]`: there is none. */
-  disks: z.array(InventoryDisk).nullish(),
+  disks: listOf(InventoryDisk).nullish(),
   cpu: z.looseObject({ count: amount, architecture: text }).nullish(),
   memory: z.looseObject({ physical_mb: amount }).nullish(),
   boot: z.looseObject({ current_boot_mode: text, pxe_interface: text }).nullish(),

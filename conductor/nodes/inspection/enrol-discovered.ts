@@ -17,7 +17,7 @@ import { type InspectedMachine, nodesWithBmc } from '#conductor/nodes/inspection
 import { addHistory, addStrangersHistory } from '#conductor/nodes/node-history.ts';
 import { keptDeployInterface, keptInterfaces } from '#conductor/nodes/node-interfaces.ts';
 import { getNode, insertNode } from '#conductor/nodes/node-store.ts';
-import { AppError } from '#shared/errors/app-error.ts';
+import { AppError, errorCode } from '#shared/errors/app-error.ts';
 import { filledIn, realSerial, realUuid, writtenUuids } from '#shared/machine-identity.ts';
 import type { InventoryDocument } from '#shared/wire/inventory.ts';
 import { nameSome } from '#shared/words.ts';
@@ -28,8 +28,8 @@ export type DiscoveryContext = Pick<NodesContext, 'db' | 'clock' | 'networks'> &
  * Enrols a machine that no node is known by, with what its ramdisk has found (`BATON_DISCOVERY`). A machine whose serial
  * number, UUID or BMC is that of a node is not enrolled: new network cards or boards are put into that node's history.
  * @param source who reports; absent in process
- * @throws AppError `not_found` for a machine that is known, `unavailable` where too many wait in `enroll`, `agent_error`
- * where the inventory has no usable network card.
+ * @throws AppError `not_found` for a machine that is known, `unavailable` where too many wait in `enroll`,
+ * `invalid_argument` where the inventory has no usable network card, or a rule says that its inspection fails.
  */
 export async function enrolDiscovered(
   context: DiscoveryContext,
@@ -57,8 +57,14 @@ export async function enrolDiscovered(
     const now = context.clock.now();
     // asks no switch: anybody on the network may say that a machine hears one
     const { placeOf } = context.networks;
-    await applyInspection(tx, { nodeUuid, inventory, pluginData, placeOf, conductor: config.conductorName, now });
-    await applyRules(tx, context, nodeUuid);
+    try {
+      await applyInspection(tx, { nodeUuid, inventory, pluginData, placeOf, conductor: config.conductorName, now });
+      await applyRules(tx, context, nodeUuid);
+    } catch (cause) {
+      // what an agent answers wrongly when it is asked is here what a stranger has sent
+      if (errorCode(cause) !== 'agent_error') throw cause;
+      throw new AppError('invalid_argument', 'enrol a discovered machine', { cause });
+    }
     const enrolled = await getNode(tx, nodeUuid);
     await addHistory(tx, {
       nodeUuid,
