@@ -52,10 +52,8 @@ test('bodies of requests are read behind their limits, in few places', () => {
     /\breq\.(json|text|arrayBuffer|blob|bytes|formData|parseBody)\(|\breq\.raw\.(body|clone|json|text|arrayBuffer)\b/;
   expect(pathsOf(programs.filter(({ path, text }) => !path.includes('/testing/') && reads.test(text)))).toEqual([
     'agent/http/app.ts', // has its own limit
-    'conductor/http/admit-callers.ts', // all others within `limitBody`, which it calls
-    'conductor/http/airship-values.ts',
-    'conductor/http/limit-body.ts',
-    'conductor/http/mount-resource.ts',
+    'conductor/http/admit-callers.ts', // within `readBody`, which it calls
+    'conductor/http/read-body.ts',
     'conductor/http/request-middleware.ts',
   ]);
 });

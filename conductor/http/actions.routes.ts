@@ -64,7 +64,7 @@ const create = route.post(
     ),
     ...answers(201, 'the action, and its address in Location', Action),
   },
-  { body: ActionRequest, query: airshipQuery({ 'allow-intermediate-commits': queryFlag }) },
+  { limits: 'usual', body: ActionRequest, query: airshipQuery({ 'allow-intermediate-commits': queryFlag }) },
 );
 
 const list = route.get(

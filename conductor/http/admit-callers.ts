@@ -6,9 +6,9 @@ import { indexRules, judge, requireFieldRights } from '#conductor/auth/authorize
 import { createFailureLimit, type FailureLimit } from '#conductor/auth/failure-limit.ts';
 import { admitStrangers, isLiteralHost, requireKnownHost, sourceOf, tooMany } from '#conductor/http/admit-strangers.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
-import type { ApiEnv } from '#conductor/http/define-routes.ts';
+import type { ApiApp, ApiEnv } from '#conductor/http/define-routes.ts';
 import { applicationFault, isAirshipPath } from '#conductor/http/error-answers.ts';
-import { limitBody, limitStrangersBodies } from '#conductor/http/limit-body.ts';
+import { readBody, readStrangersBodies, rowsOf } from '#conductor/http/read-body.ts';
 import { requireStorableText } from '#conductor/http/request-middleware.ts';
 import { boardHeader, credentialsOf } from '#conductor/http/session.routes.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
@@ -27,12 +27,13 @@ const rules = indexRules(accessRules);
  * 403 or 404 for others, 429 for who fails too often. What strangers may do they may, as long as it does not fail too
  * often. Nothing of a body is read before.
  */
-export function admitCallers(context: AdmitContext): MiddlewareHandler<ApiEnv> {
+export function admitCallers(app: ApiApp, context: AdmitContext): MiddlewareHandler<ApiEnv> {
   const { config } = context;
   const isOpen = (rule: AccessRule): boolean =>
     rule.access === 'public' || (rule.policy === 'baton:metrics' && config.metrics === 'anybody');
   const letStrangersIn = admitStrangers(context);
-  const limitStrangersBody = limitStrangersBodies();
+  const readStrangersBody = readStrangersBodies();
+  const rowOf = rowsOf(app);
   const identify = identifyCallers(context);
   return async (c, next) => {
     const rule = ruleOf(c);
@@ -44,7 +45,7 @@ export function admitCallers(context: AdmitContext): MiddlewareHandler<ApiEnv> {
         if (rule.path !== '/v1/continue_inspection') await requireStorableText(c);
         await next();
       };
-      return letStrangersIn(c, async () => answerWith(c, await limitStrangersBody(c, rule, go)));
+      return letStrangersIn(c, async () => answerWith(c, await readStrangersBody(c, rowOf(c), go)));
     }
     requireOwnPage(c, config.publicUrl);
     if (context.auth.unproven) requireKnownHost(c, config);
@@ -52,7 +53,7 @@ export function admitCallers(context: AdmitContext): MiddlewareHandler<ApiEnv> {
     if (caller instanceof Response) return caller;
     c.set('caller', caller);
     if (!rule && hasOwnRoute(c)) throw accessDenied('an operation without a rule', caller, undefined);
-    return limitBody(c, rule, async () => {
+    return readBody(c, rowOf(c), async () => {
       // before the database is asked whose the node is
       await requireStorableText(c);
       if (rule) await authorize(context, c, rule, caller);

@@ -30,6 +30,7 @@ const lookup = route.get(
 
 const heartbeat = route.post('/v1/heartbeat/{node}', "Take an agent's heartbeat", answers(202, 'accepted'), {
   since: agentVersion,
+  limits: 'agent',
   body: z.record(z.string(), z.unknown()),
 });
 
@@ -37,14 +38,14 @@ const progress = route.post(
   '/v1/progress/{node}',
   "Take an agent's progress report (Baton's own)",
   answers(204, 'taken'),
-  { body: ProgressReport },
+  { limits: 'agent', body: ProgressReport },
 );
 
 const neighbours = route.post(
   '/v1/neighbours/{node}',
   "List for an agent the machines that deploy the same image (Baton's own)",
   answers(200, 'neighbours, and a ticket for them', NeighboursAnswer),
-  { body: NeighboursRequest },
+  { limits: 'agent', body: NeighboursRequest },
 );
 
 /** Fields newer than the first heartbeats, with Ironic's texts (agent-protocol.md §2.3). */

@@ -58,13 +58,13 @@ export const revisionNumber = z
   .refine((id) => id <= largestId, 'is not a revision: it is too large');
 
 /** The body of a request as text. @throws AppError `invalid_argument` unless it is UTF-8 that can be stored. */
-export async function readText(c: Context<ApiEnv>): Promise<string> {
-  const text = decodeText(await c.req.arrayBuffer());
+export function readText(c: Context<ApiEnv>): string {
+  const text = decodeText(c.get('body'));
   if (text.includes('\0')) throw new AppError('invalid_argument', "body: the character U+0000 can't be stored");
   return text;
 }
 
-function decodeText(bytes: ArrayBuffer): string {
+function decodeText(bytes: Buffer): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch (cause) {

@@ -63,7 +63,7 @@ const create = route.post(
     ...answers(200, 'dry_run: what it would be given, and why every other node is refused', AllocationTrial),
     ...answers(201, 'the allocation, still without its node; with count: all of them', NewAllocation),
   },
-  { methodSince: since.resource, body: AllocationRequest },
+  { methodSince: since.resource, limits: 'usual', body: AllocationRequest },
 );
 
 const show = route.get(onePath, 'Show an allocation', answers(200, 'the allocation', Allocation), {
@@ -75,7 +75,7 @@ const change = route.patch(
   onePath,
   'Change name or extra by JSON patch',
   answers(200, 'the whole allocation', Allocation),
-  { methodSince: since.change, body: JsonPatch },
+  { methodSince: since.change, limits: 'usual', body: JsonPatch },
 );
 
 const remove = route.delete(onePath, 'Delete an allocation and give its node back', answers(204, 'gone'), {

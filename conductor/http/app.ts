@@ -135,7 +135,7 @@ export function createApp(context: HttpContext): ApiApp {
   app.use('/', microversions);
   app.use('/v1/*', microversions);
   app.use('/v1/*', jsonSuffix(app));
-  app.use('*', admitCallers(context));
+  app.use('*', admitCallers(app, context));
   // Airship's clients send parameters to every operation
   app.use('/v1/*', refuseUnknownQuery(app));
 

@@ -86,6 +86,7 @@ const upload = route.post(
       'empty-collection': airshipFlag.describe('the collection goes; the body is empty'),
       dryrun: airshipFlag.describe("Baton's own: report faults, and store nothing"),
     }),
+    limits: 'documents',
     body: { content: { 'application/x-yaml': { schema: z.string() } } },
   },
 );
@@ -110,7 +111,7 @@ export function configdocsRoutes(app: ApiApp, context: HttpContext): void {
 
   app.openapi(upload, async (c) => {
     const { buffermode: mode, 'empty-collection': isEmpty = false, dryrun: isDryRun } = c.req.valid('query');
-    const content = await readUpload(await readText(c), isEmpty);
+    const content = await readUpload(readText(c), isEmpty);
     const { collection } = c.req.valid('param');
     const wanted: CollectionUpload = { collection, mode, content, user: c.get('caller').user };
     if (isDryRun === true) {

@@ -71,6 +71,7 @@ const show = route.get(
 );
 
 const set = route.put(path, 'Enable or disable the serial console; disabled, open ones end', answers(202, 'done'), {
+  limits: 'usual',
   body: z.strictObject({ enabled: looseBoolean }),
 });
 

@@ -40,6 +40,7 @@ const put = route.put(
   { ...answers(200, 'it was replaced', Credential), ...answers(201, 'it is new', Credential) },
   {
     params: CredentialParams,
+    limits: 'usual',
     body: z.strictObject({
       username: z.string().max(255, 'must have 255 characters at most'),
       password: z.string().max(1024, 'must have 1024 characters at most'),

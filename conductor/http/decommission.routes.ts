@@ -62,6 +62,7 @@ function decommissionRoute<Prefix extends string>(prefix: Prefix) {
     {
       params: z.object({ node_id: z.string().describe('host name of the server, in documents and cluster') }),
       query: Query,
+      limits: 'usual',
       body: DesignBody,
     },
   );

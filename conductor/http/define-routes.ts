@@ -2,6 +2,7 @@ import { createRoute, OpenAPIHono } from '@hono/zod-openapi';
 import type { Context, MiddlewareHandler, ValidationTargets } from 'hono';
 import { type ZodError, z } from 'zod';
 import { looseBoolean } from '#conductor/api/node-description.ts';
+import { type BodyRowName, bodyRows } from '#conductor/http/body-rows.ts';
 import { requireEndpoint, requireMethod } from '#conductor/http/versions.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -15,6 +16,10 @@ export interface ApiEnv {
     apiUrl: string | undefined;
     requestId: string;
     caller: Caller;
+    /** As it came (`read-body.ts`). */
+    body: Buffer;
+    /** It is JSON in which characters stand by their numbers. */
+    hasEscapes: boolean;
   };
 }
 
@@ -144,6 +149,12 @@ interface Versions {
   readonly methodSince?: number | undefined;
 }
 
+/** The row of limits that a definition names, which the API's description has as `{bytes, depth, values, seconds}`. */
+export const bodyLimitsKey = 'x-body-limits';
+
+/** What enters has limits: a body without them is an error of types. */
+type Limited<Body> = [Body] extends [undefined] ? { readonly limits?: never } : { readonly limits: BodyRowName };
+
 interface Input<Params, Query, Body> extends Versions {
   /** Parameters of the path; default: text. */
   readonly params?: Params;
@@ -195,8 +206,21 @@ export function routesOf(tag: string) {
       path: Path,
       summary: string,
       responses: Answers,
-      { params, query, body, since, methodSince, ...more }: Input<Params, Query, Body> = {},
+      ...[input]: [Body] extends [undefined]
+        ? [input?: Input<Params, Query, Body> & Limited<Body>]
+        : [input: Input<Params, Query, Body> & Limited<Body>]
     ) => {
+      const {
+        params,
+        query,
+        body,
+        limits,
+        since,
+        methodSince,
+        ...more
+      }: Input<Params, Query, Body> & {
+        readonly limits?: BodyRowName | undefined;
+      } = input ?? {};
       const names = [...path.matchAll(/\{([^}]+)\}/g)].map(([, name = '']) => [name, z.string()] as const);
       const request = {
         ...(names.length > 0 ? { params: params ?? z.object(Object.fromEntries(names)) } : {}),
@@ -205,7 +229,8 @@ export function routesOf(tag: string) {
       };
       const isVersioned = since !== undefined || methodSince !== undefined;
       const middleware = isVersioned ? { middleware: [onlySince({ since, methodSince })] } : {};
-      const route = { method, path, tags: [tag], summary, request, responses, ...middleware, ...more };
+      const rows = limits === undefined ? {} : { [bodyLimitsKey]: bodyRows[limits] };
+      const route = { method, path, tags: [tag], summary, request, responses, ...rows, ...middleware, ...more };
       return createRoute(route as unknown as Described<Path, Params, Query, Body>);
     };
   return { get: by('get'), post: by('post'), put: by('put'), patch: by('patch'), delete: by('delete') };

@@ -112,7 +112,7 @@ function answer(c: Context<ApiEnv>, status: ContentfulStatusCode, inner: Record<
 }
 
 /** Characters: no refusal repeats a body of its caller's to them. */
-const longestText = 16_384;
+const longestText = 8_192;
 
 /**
  * An error of the application: the text is for the operator.

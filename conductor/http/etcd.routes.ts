@@ -43,6 +43,7 @@ function removeRoute<Prefix extends string>(prefix: Prefix) {
       query: z.strictObject({
         timeout: wholeSeconds(1).default(removeTimeout).describe(`seconds for all of it; default ${removeTimeout}`),
       }),
+      limits: 'usual',
       body: DesignBody,
     },
   );

@@ -138,7 +138,7 @@ const skip = workRoute.post(
   '/v1/nodes/{node}/flow/skip',
   'Leave out a step that a request, a template or a plugin asks for, before it runs or while it is retried',
   answers(202, 'accepted'),
-  { body: z.strictObject({ step: z.guid({ error: "must be a step's UUID, as GET …/flow has it" }) }) },
+  { limits: 'usual', body: z.strictObject({ step: z.guid({ error: "must be a step's UUID, as GET …/flow has it" }) }) },
 );
 
 const release = workRoute.post(

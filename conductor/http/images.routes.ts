@@ -49,7 +49,7 @@ const prune = route.post(
   `${path}/prune`,
   'Remove images that nothing uses, and chunks older than a day that no image has',
   answers(200, 'what was removed, and what was kept', PrunedImages),
-  { body: ImagePrune },
+  { limits: 'usual', body: ImagePrune },
 );
 
 type FindAllUsers = () => ReturnType<typeof findImageUsers>;

@@ -21,7 +21,7 @@ const filter = route.post(
   `${airshipPath}/nodefilter`,
   'List the nodes of a design that a node filter, or selectors of a deployment strategy, choose',
   answers(200, 'a list of node names, in the order of the documents', z.array(z.string())),
-  { body: NodeFilterBody },
+  { limits: 'usual', body: NodeFilterBody },
 );
 
 const groups = route.get(

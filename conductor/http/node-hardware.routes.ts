@@ -82,6 +82,7 @@ const showIndicator = route.get(
 
 const setIndicator = route.put(`${indicatorsPath}/{indicator}`, 'Switch an indicator', answers(204, 'done'), {
   since: indicatorsVersion,
+  limits: 'usual',
   body: z.strictObject({ state: z.string() }),
 });
 

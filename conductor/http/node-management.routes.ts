@@ -38,6 +38,7 @@ const maintenanceOn = managementRoute.put(
   'Take the node out of service',
   answers(202, 'done'),
   {
+    limits: 'usual',
     body: { content: { 'application/json': { schema: z.strictObject({ reason: z.string().nullish() }) } } },
   },
 );
@@ -63,6 +64,7 @@ const supportedBootDevices = managementRoute.get(
 );
 
 const setBootDevice = managementRoute.put(bootDevicePath, 'Set the boot device', answers(204, 'done'), {
+  limits: 'usual',
   body: z.strictObject({ boot_device: z.string(), persistent: queryFlag }),
 });
 
@@ -136,6 +138,7 @@ const setBootMode = stateRoute.put(
   answers(202, 'accepted; boot_mode changes later'),
   {
     since: bootModeVersion,
+    limits: 'usual',
     body: z.strictObject({ target: z.enum(['uefi', 'bios'], { error: 'must be uefi or bios' }) }),
   },
 );
@@ -144,7 +147,7 @@ const setSecureBoot = stateRoute.put(
   '/v1/nodes/{node}/states/secure_boot',
   'Ask for secure boot on or off, which holds from the next boot on',
   answers(202, 'accepted; secure_boot changes later'),
-  { since: bootModeVersion, body: z.strictObject({ target: looseBoolean }) },
+  { since: bootModeVersion, limits: 'usual', body: z.strictObject({ target: looseBoolean }) },
 );
 
 const injectNmi = managementRoute.put(
@@ -153,6 +156,7 @@ const injectNmi = managementRoute.put(
   answers(204, 'sent'),
   {
     since: nmiVersion,
+    limits: 'usual',
     body: { content: { 'application/json': { schema: z.strictObject({}, { error: 'must be empty or {}' }) } } },
   },
 );
@@ -188,7 +192,7 @@ const put = stateRoute.put(
   '/v1/nodes/{node}/states/raid',
   'Say what RAID the node shall have; {} = none',
   answers(204, 'kept; cleaning with raid.create_configuration builds it'),
-  { body: z.record(z.string(), z.unknown(), { error: 'must be a JSON object' }) },
+  { limits: 'usual', body: z.record(z.string(), z.unknown(), { error: 'must be a JSON object' }) },
 );
 
 const explain = driverRoute.get(

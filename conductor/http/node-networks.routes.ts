@@ -69,6 +69,7 @@ const attach = vifRoute.post(
   answers(204, 'attached; the next deploy puts the node there'),
   {
     since: vifVersion,
+    limits: 'usual',
     body: VifRequest,
     description:
       'With neither port_uuid nor portgroup_uuid a single network takes all ports, and each of several a free one.',

@@ -47,7 +47,7 @@ const plan = route.post(
   '/v1/nodes/{node}/plan',
   "Baton's own: what a provision request would do, step by step, without touching anything",
   answers(200, 'the plan; its hash may go with the request as plan_hash', Plan),
-  { body: PlanBody },
+  { limits: 'usual', body: PlanBody },
 );
 
 /** `POST /v1/nodes/{node}/plan`. */

@@ -147,6 +147,7 @@ const continueRoute = agentRoute.post(
   answers(202, 'taken', z.union([AgentLookup, z.strictObject({ uuid })])),
   {
     query: z.strictObject({ node_uuid: z.uuid({ error: 'must be a UUID' }).optional() }),
+    limits: 'report',
     body: z.record(z.string(), z.unknown()),
   },
 );

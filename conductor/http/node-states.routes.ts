@@ -36,7 +36,7 @@ const setPower = route.put(
   '/v1/nodes/{node}/states/power',
   'Ask for a power action',
   answers(202, 'accepted; the state changes later'),
-  { body: PowerBody },
+  { limits: 'usual', body: PowerBody },
 );
 
 const ProvisionBody = z.strictObject({
@@ -58,7 +58,7 @@ const provision = route.put(
   '/v1/nodes/{node}/states/provision',
   'Ask for a provision state',
   answers(202, 'accepted; target_provision_state is set'),
-  { body: ProvisionBody },
+  { limits: 'provision', body: ProvisionBody },
 );
 
 /** Keys of the request that not every version has, and the verbs that they go with (ironic-api.md §3.8). */

@@ -21,6 +21,7 @@ const list = route.get(path, 'List the traits of a node', answers(200, 'traits',
 
 const replace = route.put(path, 'Replace the traits of a node', answers(204, 'done'), {
   methodSince: traitVersion,
+  limits: 'usual',
   body: z.strictObject({ traits: z.array(TraitName).max(maximumTraits) }),
 });
 

@@ -31,6 +31,7 @@ const attach = route.post(
   answers(204, 'the BMC shows it'),
   {
     since: since,
+    limits: 'usual',
     body: z.strictObject({
       device_type: z.enum(['cdrom', 'disk', 'floppy'], { error: 'must be cdrom, disk or floppy' }),
       image_url: z

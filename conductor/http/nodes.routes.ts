@@ -78,7 +78,10 @@ const listDetailOfChassis = route.get(
 
 const CreateBody = NodeDescription.extend({ uuid: z.guid({ error: 'must be a UUID' }).optional() });
 
-const create = route.post('/v1/nodes', 'Enroll a node', answers(201, 'the node', Node), { body: CreateBody });
+const create = route.post('/v1/nodes', 'Enroll a node', answers(201, 'the node', Node), {
+  limits: 'usual',
+  body: CreateBody,
+});
 
 const show = route.get('/v1/nodes/{node}', 'Show a node', answers(200, 'the node', Node), {
   query: z.strictObject({ fields: z.string().optional() }),
@@ -86,6 +89,7 @@ const show = route.get('/v1/nodes/{node}', 'Show a node', answers(200, 'the node
 
 const change = route.patch('/v1/nodes/{node}', 'Change a node by JSON patch', answers(200, 'the whole node', Node), {
   query: z.strictObject({ reset_interfaces: queryFlag }),
+  limits: 'usual',
   body: JsonPatch,
 });
 

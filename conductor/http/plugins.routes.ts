@@ -37,7 +37,7 @@ const upload = route.post(
     400: { description: 'all that is wrong with it' },
     409: { description: 'that version has another content' },
   },
-  { body: PluginUpload },
+  { limits: 'plugin', body: PluginUpload },
 );
 
 const order = route.get(

@@ -84,7 +84,11 @@ export function describeRoutes<Row extends ResourceRow>(place: ResourcePlace<Row
       query: withoutChoice(query),
     }),
     below: (place.lists ?? []).map((below) => ({ ...below, ...describeBelow(place, below, page) })),
-    create: route.post(path, summaries.create, answers(201, `the ${what}`, answer), { ...writing, body }),
+    create: route.post(path, summaries.create, answers(201, `the ${what}`, answer), {
+      ...writing,
+      limits: 'usual',
+      body,
+    }),
     show: route.get(one, `Show a ${what}`, answers(200, `the ${what}`, answer), {
       since,
       params,
@@ -93,6 +97,7 @@ export function describeRoutes<Row extends ResourceRow>(place: ResourcePlace<Row
     change: route.patch(one, summaries.change, answers(200, `the whole ${what}`, answer), {
       ...writing,
       params,
+      limits: 'usual',
       body: JsonPatch,
     }),
     remove: route.delete(one, summaries.remove, answers(204, 'gone'), { ...writing, params }),

@@ -223,6 +223,7 @@ const tagShow = route.get(tagPath, "Show a revision's tag", answers(200, 'tag â†
 
 const tagSet = route.post(tagPath, 'Tag a revision, or give its tag other data', answers(201, 'tag â†’ its data', Tags), {
   params: TagParams,
+  limits: 'tag',
   body: { content: { 'application/x-yaml': { schema: z.record(z.string(), z.unknown()) } } },
 });
 
@@ -254,7 +255,7 @@ export function revisionTagRoutes(app: ApiApp, { db, log }: Pick<HttpContext, 'd
 
   app.openapi(tagSet, async (c) => {
     const { revision, tag } = c.req.valid('param');
-    const data: JsonObject = readMapping(await readText(c));
+    const data: JsonObject = readMapping(readText(c));
     await setTag(db, { revisionId: revision, tag, data, user: c.get('caller').user });
     log.info({ revision, tag, user: c.get('caller').user }, 'revision tagged');
     return c.json({ [tag]: data }, 201);

@@ -31,7 +31,7 @@ const create = route.post(
   path,
   "Make a bearer token; this answer alone has it (Baton's own)",
   answers(201, 'the token', NewToken),
-  { body: CreateBody },
+  { limits: 'usual', body: CreateBody },
 );
 
 const remove = route.delete(

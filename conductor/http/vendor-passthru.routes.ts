@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http';
 import type { Context } from 'hono';
 import { z } from 'zod';
 import { EventSubscription, EventSubscriptions, VendorMethods } from '#conductor/api/node-parts.ts';
@@ -6,6 +5,7 @@ import type { EventsInterface, EventSubscription as Subscription } from '#conduc
 import { requireDriver } from '#conductor/http/conductors.routes.ts';
 import type { HttpContext } from '#conductor/http/context.ts';
 import { type ApiApp, type ApiEnv, answers, routesOf } from '#conductor/http/define-routes.ts';
+import { readBodyOfGet } from '#conductor/http/read-body.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { changeNote, writeChangeNote } from '#conductor/nodes/node-history.ts';
 import { implementationOf, requireInterface } from '#conductor/nodes/node-interfaces.ts';
@@ -47,6 +47,7 @@ const create = route.post(
   answers(200, 'the subscription', EventSubscription),
   {
     query,
+    limits: 'usual',
     body: z.strictObject({
       Destination: z.string().regex(/^https?:\/\/[\x21-\x7e]+$/, { error: 'must be an http:// or https:// URL' }),
       Protocol: z.string({ error: 'must be text' }).optional(),
@@ -60,6 +61,7 @@ const create = route.post(
 );
 const remove = route.delete(path, 'Have the BMC send no more events: delete_subscription', answers(204, 'done'), {
   query,
+  limits: 'usual',
   body: Id,
 });
 
@@ -98,7 +100,7 @@ export function vendorPassthruRoutes(app: ApiApp, context: HttpContext): void {
         Members: members.map((member) => ({ '@odata.id': member })),
       });
     }
-    const wanted = Id.safeParse(id === undefined ? await bodyOfGet(c) : { id });
+    const wanted = Id.safeParse(id === undefined ? await readBodyOfGet(c) : { id });
     if (!wanted.success) throw new AppError('invalid_argument', 'Missing mandatory parameter: id, of a subscription');
     return c.json(viewSubscription(await events.read(wanted.data.id)));
   });
@@ -147,26 +149,6 @@ function requireVerb(method: MethodName, verb: string): void {
     'invalid_argument',
     `The method ${method} does not support HTTP ${verb}: it is asked for by ${wanted}`,
   );
-}
-
-const maxBodyBytes = 64 * 1024;
-
-/** gophercloud sends what it asks for in a body of GET, which no `Request` has. */
-async function bodyOfGet(c: Context<ApiEnv>): Promise<unknown> {
-  const { incoming } = (c.env ?? {}) as { readonly incoming?: IncomingMessage };
-  if (incoming?.readable !== true) return undefined;
-  const parts: Buffer[] = [];
-  let bytes = 0;
-  for await (const part of incoming as AsyncIterable<Buffer>) {
-    bytes += part.length;
-    if (bytes > maxBodyBytes) throw new AppError('invalid_argument', `The body is larger than ${maxBodyBytes} bytes.`);
-    parts.push(part);
-  }
-  try {
-    return JSON.parse(Buffer.concat(parts).toString());
-  } catch {
-    return undefined;
-  }
 }
 
 function viewSubscription({ id, context, protocol, destination, eventTypes }: Subscription) {

@@ -35,7 +35,7 @@ const create = route.post(
   path,
   'Subscribe a URL to events of nodes',
   answers(201, 'the webhook with its secret, which is not shown again', Webhook),
-  { body: WebhookDescription },
+  { limits: 'usual', body: WebhookDescription },
 );
 
 const show = route.get(onePath, 'Show a webhook', answers(200, 'the webhook, without its secret', Webhook));
@@ -44,7 +44,7 @@ const change = route.patch(
   onePath,
   'Change a webhook by JSON patch; what waits is delivered to the new URL, signed with the new secret',
   answers(200, 'the webhook', Webhook),
-  { body: JsonPatch },
+  { limits: 'usual', body: JsonPatch },
 );
 
 const remove = route.delete(onePath, 'Delete a webhook, and what waits to be delivered to it', answers(204, 'gone'));

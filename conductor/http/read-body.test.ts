@@ -1,20 +1,20 @@
 import { Hono } from 'hono';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { accessRules } from '#conductor/auth/access-rules.ts';
+import { bodyRows } from '#conductor/http/body-rows.ts';
 import type { ApiEnv } from '#conductor/http/define-routes.ts';
-import { limitStrangersBodies } from '#conductor/http/limit-body.ts';
 import { listen } from '#conductor/http/listen.ts';
+import { readStrangersBodies } from '#conductor/http/read-body.ts';
 
-const rule = accessRules.find(({ path }) => path === '/v1/continue_inspection');
+const row = { ...bodyRows.report, isText: true } as const;
 
 test('strangers’ large bodies are read as far as there is room for them, small ones always', async () => {
-  const limit = limitStrangersBodies({ bytes: 300_000 });
+  const limit = readStrangersBodies({ bytes: 300_000 });
   let letGo = (): void => undefined;
   const held = new Promise<void>((resolve) => {
     letGo = resolve;
   });
   const app = new Hono<ApiEnv>();
-  app.use('*', (c, next) => limit(c, rule, next));
+  app.use('*', (c, next) => limit(c, row, next));
   app.post('/held', async (c) => {
     await held;
     return c.body(null, 202);
@@ -38,10 +38,10 @@ test('strangers’ large bodies are read as far as there is room for them, small
 test('announced bodies that do not come hold nobody up, and end', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   onTestFinished(() => void vi.useRealTimers());
-  const limit = limitStrangersBodies({ bytes: 300_000, timeoutMs: 200 });
+  const limit = readStrangersBodies({ bytes: 300_000 });
   const app = new Hono<ApiEnv>();
-  app.use('*', (c, next) => limit(c, rule, next));
-  app.post('/', async (c) => c.text(String((await c.req.text()).length), 202));
+  app.use('*', (c, next) => limit(c, { ...row, seconds: 0.2 }, next));
+  app.post('/', async (c) => c.text(String(c.get('body').length), 202));
   const slow = Array.from({ length: 20 }, async () => {
     const body = new ReadableStream({ start: (controller) => controller.enqueue(new Uint8Array(6)) });
     const headers = { 'Content-Length': '16777216' };
@@ -55,9 +55,9 @@ test('announced bodies that do not come hold nobody up, and end', async () => {
 });
 
 test('one address takes its own share', async () => {
-  const limit = limitStrangersBodies({ sourceBytes: 150_000 });
+  const limit = readStrangersBodies({ sourceBytes: 150_000 });
   const app = new Hono<ApiEnv>();
-  app.use('*', (c, next) => limit(c, rule, next));
+  app.use('*', (c, next) => limit(c, row, next));
   app.post('/', (c) => c.body(null, 202));
   const send = (bytes: number) => app.request('/', { method: 'POST', body: 'x'.repeat(bytes) });
   expect([(await send(100_000)).status, (await send(160_000)).status, (await send(100_000)).status]).toEqual([
@@ -66,9 +66,9 @@ test('one address takes its own share', async () => {
 });
 
 test('over a real connection', async () => {
-  const limit = limitStrangersBodies();
+  const limit = readStrangersBodies();
   const app = new Hono<ApiEnv>();
-  app.use('*', (c, next) => limit(c, rule, next));
+  app.use('*', (c, next) => limit(c, bodyRows.report, next));
   app.post('/', async (c) => c.text(String(JSON.stringify(await c.req.json()).length), 202));
   const server = await listen(app.fetch, { host: '127.0.0.1', port: 0 });
   const body = JSON.stringify({ text: 'x'.repeat(1_000_000) });
