@@ -16,7 +16,9 @@ export interface ApiEnv {
     apiUrl: string | undefined;
     requestId: string;
     caller: Caller;
-    /** As it came (`read-body.ts`). */
+    /** Nothing was sent. */
+    isEmpty: boolean;
+    /** As it came, where it is not JSON (`read-body.ts`). */
     body: Buffer;
     /** It is JSON in which characters stand by their numbers. */
     hasEscapes: boolean;

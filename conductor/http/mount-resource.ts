@@ -40,7 +40,7 @@ export function mountResource<Row extends ResourceRow>(
 
   app.openapi(routes.create, async (c) => {
     // the schema has let an empty body pass: of these fields none need be given
-    const body = c.get('body').length === 0 ? {} : await c.req.json<object>();
+    const body = c.get('isEmpty') ? {} : await c.req.json<object>();
     requireFields(Object.keys(body), writtenVersions, c.get('version'));
     const { uuid, node_uuid: nodeUuid, node_ident: nodeIdent, ...description } = c.req.valid('json');
     const identity = {

@@ -55,7 +55,7 @@ function readRows(app: ApiApp): ReadonlyMap<string, BodyRow> {
  * stands behind the login: what it reads is kept in memory.
  * @throws AppError `invalid_argument` naming the limit of depth or values.
  */
-export const readBody: BodyReader = (c, row, next) => readCounted(c, row, next, () => undefined);
+export const readBody: BodyReader = (c, row, next) => readCounted(c, row, next);
 
 /**
  * The same for who has not logged in, with an end to what all of them, and one address, may have in memory at once. What
@@ -107,39 +107,50 @@ export async function readBodyOfGet(c: Context<ApiEnv>): Promise<unknown> {
 
 type Refusal = readonly [status: 408 | 413 | 503, message: string];
 
-/** @param take is told how much more of a body that is not small has come */
+/** @param take is told how much more of a stranger's body has come, unless it is small */
 async function readCounted(
   c: Context<ApiEnv>,
   row: BodyRow,
   next: Next,
-  take: (bytes: number) => Refusal | undefined,
+  take?: (bytes: number) => Refusal | undefined,
 ): Promise<Response | void> {
   if (c.req.method === 'GET' || c.req.method === 'HEAD') return next();
+  const refusal = await readAndParse(c, row, take);
+  if (!refusal) return next();
+  if (refusal[0] === 503) c.header('Retry-After', String(retryAfterSeconds));
+  return applicationFault(c, ...refusal);
+}
+
+async function readAndParse(
+  c: Context<ApiEnv>,
+  row: BodyRow,
+  take: ((bytes: number) => Refusal | undefined) | undefined,
+): Promise<Refusal | undefined> {
   const bytes = await readInTime(c, row, take);
-  if (!Buffer.isBuffer(bytes)) {
-    if (bytes[0] === 503) c.header('Retry-After', String(retryAfterSeconds));
-    return applicationFault(c, ...bytes);
+  if (!Buffer.isBuffer(bytes)) return bytes;
+  // hono asks whether there is one; of what has been parsed nobody needs the bytes
+  const isEmpty = bytes.length === 0;
+  Object.assign(c.req.bodyCache, { arrayBuffer: Promise.resolve(new ArrayBuffer(isEmpty ? 0 : 1)) });
+  c.set('isEmpty', isEmpty);
+  if (row.isText === true) {
+    c.set('body', bytes);
+    return undefined;
   }
-  c.set('body', bytes);
-  // hono asks whether there is one
-  Object.assign(c.req.bodyCache, { arrayBuffer: Promise.resolve(bytes.buffer) });
-  if (row.isText !== true) {
-    c.set('hasEscapes', await requireFewValues(bytes, row));
-    const value = await parseJson(bytes);
-    c.req.json = async () => {
-      if (value === undefined) throw new SyntaxError('the body is not JSON');
-      return value as never;
-    };
-  }
-  return next();
+  c.set('hasEscapes', await requireFewValues(bytes, row));
+  const value = await parseJson(bytes);
+  c.req.json = async () => {
+    if (value === undefined) throw new SyntaxError('the body is not JSON');
+    return value as never;
+  };
+  return undefined;
 }
 
 /** The body, or why it is not read to its end. */
 async function readInTime(
   c: Context<ApiEnv>,
   { bytes: most, seconds }: BodyRow,
-  take: (bytes: number) => Refusal | undefined,
-): Promise<Buffer<ArrayBuffer> | Refusal> {
+  take: ((bytes: number) => Refusal | undefined) | undefined,
+): Promise<Buffer | Refusal> {
   const tooLong: Refusal = [413, `The body is larger than ${most} bytes.`];
   const announced = lengthOf(c) ?? Infinity;
   if (announced > most && announced !== Infinity) return tooLong;
@@ -150,33 +161,25 @@ async function readInTime(
   try {
     // to look at the stream of a request costs more than all else on the way in
     if (small) return await Promise.race([c.req.arrayBuffer().then((bytes) => Buffer.from(bytes)), late.promise]);
+    // a caller who has logged in announces no more than is sent; memory is taken as it is written
+    const known = take || announced === Infinity ? undefined : Buffer.from(new ArrayBuffer(announced));
     const parts: Uint8Array[] = [];
     let length = 0;
     for (;;) {
       const read = await Promise.race([reader?.read() ?? noMore, late.promise]);
       if (!('done' in read)) return read;
-      if (read.done) return joined(parts, length);
-      length += read.value.length;
-      const refusal = length > most ? tooLong : take(read.value.length);
+      if (read.done) return known?.subarray(0, length) ?? Buffer.concat(parts);
+      const refusal = length + read.value.length > most ? tooLong : take?.(read.value.length);
       if (refusal) return refusal;
-      parts.push(read.value);
+      if (known) known.set(read.value, length);
+      else parts.push(read.value);
+      length += read.value.length;
     }
   } finally {
     clearTimeout(timer);
     // nothing of what still comes is kept
     void reader?.cancel().catch(() => undefined);
   }
-}
-
-/** Not of a pool: its memory is what has come, and no more. */
-function joined(parts: readonly Uint8Array[], length: number): Buffer<ArrayBuffer> {
-  const bytes = Buffer.from(new ArrayBuffer(length));
-  let at = 0;
-  for (const part of parts) {
-    bytes.set(part, at);
-    at += part.length;
-  }
-  return bytes;
 }
 
 const noMore = { done: true, value: undefined } as const;
