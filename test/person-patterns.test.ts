@@ -33,6 +33,7 @@ const own = [
   'conductor/networks/switches/command-line/shell-forms.ts',
   'conductor/networks/switches/command-line/switchport-words.ts',
   'conductor/networks/switches/os/aos-cx-ports.ts',
+  'conductor/networks/switches/os/aos-cx-rest-ports.ts',
   'conductor/networks/switches/os/cumulus-keys.ts',
   'conductor/networks/switches/os/cumulus-ports.ts',
   'conductor/networks/switches/os/ios-xe-ports.ts',

@@ -3,7 +3,7 @@ import { peerLimits } from '#shared/peers/peer-limits.ts';
 const kibibyte = 1024;
 const mebibyte = 1024 * kibibyte;
 
-/** What one body may cost its reader. */
+/** The most that one body may cost its reader. */
 export interface BodyRow {
   readonly bytes: number;
   /** Arrays and objects inside of each other, and the number of values (`peer-limits.ts`). */
@@ -23,14 +23,14 @@ const ofFile = { bytes: 64 * mebibyte, seconds: 120 };
 /** The limits of every body that enters: the definition of a route names its row. */
 export const bodyRows = {
   usual,
-  /** Of an operation without a body: what comes all the same. */
+  /** Limits of an operation without a body, for one that comes all the same. */
   none: { bytes: 64 * kibibyte, depth: 8, values: 1_000, seconds: 30 },
-  /** Of an agent whose token is to be looked at yet. */
+  /** Limits of an agent whose token is to be looked at yet. */
   agent: { bytes: 256 * kibibyte, depth: 16, values: 1_000, seconds: 30 },
   report: { bytes: peerLimits.inventory.bytes, depth: peerLimits.inventory.depth, values: 60_000, seconds: 30 },
   /** A config drive stands in it. */
   provision: { ...usual, ...ofFile },
-  /** As many characters as an upload may have (`parse-documents.ts`). */
+  /** Bytes of as many characters as an upload may have (`parse-documents.ts`). */
   documents: { ...usual, ...ofFile, bytes: 32 * mebibyte, isText: true },
   plugin: { ...usual, bytes: 4 * mebibyte },
   tag: { ...usual, bytes: 16 * kibibyte, isText: true },

@@ -18,7 +18,7 @@ export interface ApiEnv {
     caller: Caller;
     /** Nothing was sent. */
     isEmpty: boolean;
-    /** As it came, where it is not JSON (`read-body.ts`). */
+    /** Bytes as they came, where they are not JSON (`read-body.ts`). */
     body: Buffer;
     /** It is JSON in which characters stand by their numbers. */
     hasEscapes: boolean;
@@ -154,7 +154,7 @@ interface Versions {
 /** The row of limits that a definition names, which the API's description has as `{bytes, depth, values, seconds}`. */
 export const bodyLimitsKey = 'x-body-limits';
 
-/** What enters has limits: a body without them is an error of types. */
+/** The row that a definition with a body must name: one without is an error of types. */
 type Limited<Body> = [Body] extends [undefined] ? { readonly limits?: never } : { readonly limits: BodyRowName };
 
 interface Input<Params, Query, Body> extends Versions {

@@ -13,7 +13,7 @@ const mebibyte = 1024 ** 2;
 const smallBytes = 64 * 1024;
 
 export interface StrangersLimits {
-  /** What strangers' larger bodies may take at once, all together. */
+  /** Room for strangers' larger bodies at once, all together. */
   readonly bytes: number;
   /** And those of one address: behind a relay there may be many machines. */
   readonly sourceBytes: number;
@@ -184,7 +184,7 @@ async function readInTime(
 
 const noMore = { done: true, value: undefined } as const;
 
-/** As announced in advance; `undefined` = it comes in chunks. */
+/** The length as announced in advance; `undefined` = it comes in chunks. */
 function lengthOf({ req }: Context): number | undefined {
   const contentLength = req.header('content-length');
   return contentLength === undefined || req.header('transfer-encoding') !== undefined

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { hashSync } from 'bcryptjs';
 import { type ApiDocument, doorsOf } from '#test/support/door-bodies.ts';
 
-/** Who knocks at the doors; the last may do everything, and deletes what there is. */
+/** Roles of those who knock at the doors; the last may do everything, and deletes what there is. */
 const callers = {
   nobody: undefined,
   reader: 'reader',
@@ -170,7 +170,7 @@ export async function* knocksAt(url: string): AsyncGenerator<Knock> {
 /** Steps on a cluster that is not there, which seed 001 answers as failed ones. */
 const ofNoCluster = /NoKubernetesCluster/;
 
-/** What is not as it must be with an answer; `undefined` = nothing. */
+/** The fault of an answer that is not as it must be; `undefined` = there is none. */
 export function faultOf({ refusal }: Knock, { status, length, text }: Answer): string | undefined {
   if (status >= 500 && !ofNoCluster.test(text)) return `${status}: ${text.slice(0, 300)}`;
   if (status >= 400 && length > 40_000) return `${status}: ${length} characters, ${text.slice(0, 300)}`;

@@ -13,7 +13,7 @@ import {
   ruleGivenUp,
 } from '#test/support/walk-doors.ts';
 
-test('every door bears the largest bodies that its row allows, and refuses more by its row, whoever comes', async () => {
+test('every door bears the largest bodies that its row allows, and refuses more by its row, in each role and none', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'baton-doors-'));
   onTestFinished(() => rm(directory, { recursive: true, force: true }));
   const conductor = await prepareConductor({ ...(await doorSettings(directory)), BATON_LOG_LEVEL: 'warn' });
