@@ -50,7 +50,7 @@ test.each([
   `{"text": "${long}\\u12", "a": "1234"}`,
   `{"text": "${long}"`,
   `{"text": "${long}" "${long}"}`,
-  `${long}`,
+  long,
 ])('what is not JSON is none, however long: %#', async (text) => {
   expect(await parseJson(Buffer.from(text))).toBeUndefined();
 });
