@@ -27,8 +27,9 @@ export async function holdingPower(
   let forMs: number | undefined;
   const keepPower = async (): Promise<void> => {
     if (forMs !== undefined) return;
-    forMs = (await mustNotLosePower(context)) ?? 0;
-    if (forMs > 0) await recordHold(context, forMs);
+    const ms = (await mustNotLosePower(context)) ?? 0;
+    if (ms > 0) await recordHold(context, ms);
+    forMs = ms;
   };
   const noteOff = async (): Promise<void> => {
     await keepPower();

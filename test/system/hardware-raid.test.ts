@@ -96,6 +96,7 @@ test('a task that completes with status Critical has made nothing', async () => 
   await operator.provision(name, 'clean', { clean_steps: [create], disable_ramdisk: true });
   const { last_error: error } = await operator.waitForState(name, 'clean failed');
   expect(error).toContain("the BMC's task ended as Completed with status Critical: No such drive.");
+  expect(powerOns()).toBe(0);
 });
 
 test.each([
@@ -193,6 +194,39 @@ describe('a controller that is at it for long', () => {
     machine.bmc.inject({ method: 'POST', path: /Volumes$/, ...fault });
     await begin(['Immediate']);
     await waitsFor('is in use');
+    await end();
+    expect(machine.bmc.counters.resetsAmidWork).toBe(0);
+    expect(powerOns()).toBe(0);
+  });
+
+  test.each([
+    ['no right', { path: /Storage/, status: 401, times: 6 }],
+    ['that there is no storage', { path: /Storage$/, status: 404 }],
+    ['a bad request', { path: /Storage/, status: 400 }],
+    ['no drives', { path: /Drives/, status: 404, times: 6 }],
+    ['a page', { path: /Storage$/, body: '<html>starting</html>', times: 6 }],
+  ])('whose BMC answers %s when what was lost is asked for again has not ended', async (_what, fault) => {
+    await operator.call('PUT', `/v1/nodes/${name}/states/power`, { target: 'power on' });
+    await expect.poll(async () => (await operator.node(name))['power_state']).toBe('power on');
+    machine.bmc.inject({ method: 'POST', path: /Volumes$/, dropAnswer: true });
+    await begin(['Immediate']);
+    await waitsFor('is in use');
+    machine.bmc.inject({ method: 'GET', ...fault });
+    await expect.poll(() => machine.bmc.faultsLeft()).toBe(0);
+    await end();
+    expect(machine.bmc.counters.resetsAmidWork).toBe(0);
+    expect(powerOns()).toBe(1);
+  });
+
+  test('whose task is named as a task, which is always 200, is followed to its end', async () => {
+    const headers = { Location: '/redfish/v1/TaskService/Tasks/7' };
+    machine.bmc.inject({ method: 'POST', path: /Volumes$/, actsAs: 202, headers });
+    machine.bmc.inject({ path: /Tasks\/7$/, body: { TaskState: 'Running' }, times: Number.POSITIVE_INFINITY });
+    await begin(['Immediate']);
+    const looks = () => machine.bmc.requests.filter(({ path }) => path.endsWith('/Tasks/7')).length;
+    await expect.poll(looks).toBeGreaterThan(3);
+    expect(powerOns()).toBe(0);
+    machine.bmc.clearFaults();
     await end();
     expect(machine.bmc.counters.resetsAmidWork).toBe(0);
     expect(powerOns()).toBe(0);

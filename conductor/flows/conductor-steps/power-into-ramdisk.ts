@@ -22,11 +22,12 @@ import { AppError, errorChain, isRetryable } from '#shared/errors/app-error.ts';
  * the provisioning network, and so that the boot is a cold one.
  */
 export async function powerIntoRamdisk(context: StepContext, reason: string): Promise<ConductorStepOutcome> {
+  const isVirtual = bootsFromVirtualMedia(context.node);
+  // what runs is not switched off for a boot that could not be
+  if (isVirtual || bootsByHttp(context.node)) await checkBootMedium(context);
   await setPower(context, 'power off');
   await connectNode(context, { purpose: flowKinds[context.flow.kind].ramdiskNetwork });
-  const isVirtual = bootsFromVirtualMedia(context.node);
   if (isVirtual) await insertBootMedium(context);
-  else if (bootsByHttp(context.node)) await checkBootMedium(context);
   await setBootDeviceOnce(context, isVirtual ? 'cdrom' : networkBootDevice(context.node));
   // the device brought its mode along, where the BMC takes one
   const firmware = await readFirmwareBoot(context.bmc(), { log: context.log, signal: context.signal });

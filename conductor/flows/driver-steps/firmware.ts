@@ -151,8 +151,9 @@ async function awaitEnd(context: StepContext, done: Done, update: Update): Promi
     });
   } catch (error) {
     // a BMC that restarts answers anything, or nothing: only the task's own word ends the update
-    return unanswered(context, about, error);
+    return unanswered(context, { done, update, about }, error);
   }
+  if (progress.state !== 'lost') await noteLost(context, done, update, null);
   if (progress.state === 'failed') throw new AppError('bmc_error', `update ${update.component}: ${progress.why}`);
   if (progress.state === 'pending') return resetForUpdate(context, done, update);
   if (progress.state === 'lost') return awaitVersion(context, done, update);
@@ -161,9 +162,20 @@ async function awaitEnd(context: StepContext, done: Done, update: Update): Promi
 }
 
 /** @throws what ends the work here: a conductor that stops, or has lost its lease or its database */
-function unanswered(context: StepContext, about: string, error: unknown): ConductorStepOutcome {
+async function unanswered(
+  context: StepContext,
+  { done, update, about }: { readonly done: Done; readonly update: Update; readonly about: string },
+  error: unknown,
+): Promise<ConductorStepOutcome> {
   if (context.signal.aborted || ['lease_lost', 'database_error'].includes(errorCode(error))) throw error;
+  await noteLost(context, done, update, null);
   return waiting(`${about}, which does not answer now: ${errorChain(error)}`);
+}
+
+async function noteLost(context: StepContext, done: Done, update: Update, since: number | null): Promise<void> {
+  if (update.lostSince === since) return;
+  update.lostSince = since;
+  await note(context, done);
 }
 
 /** Some BMCs write at the next reset, but do not say so: an update that does not begin in time gets one. */
@@ -181,8 +193,9 @@ async function resetForUpdate(context: StepContext, done: Done, update: Update):
 }
 
 /**
- * A BMC that has restarted knows no task, and some name none: its versions have to show what came of it, which they may do minutes after it
- * answers again. The same version written once more changes nothing that could be seen.
+ * A BMC that has restarted knows no task, and some name none: its versions have to show what came of it, which they may do
+ * minutes after it answers again. The same version written once more changes nothing that could be seen; one that is not
+ * shown, now or before, is not known to be another.
  */
 async function awaitVersion(
   context: StepContext,
@@ -196,15 +209,13 @@ async function awaitVersion(
     const components = await requireOffered(context, (bmc) => bmc.firmware).getComponents({ signal: context.signal });
     now = components.find((each) => each.component === update.component)?.version;
   } catch (error) {
-    return unanswered(context, about, error);
+    return unanswered(context, { done, update, about }, error);
   }
-  if (now !== undefined && now !== update.before) return undefined;
+  if (now && update.before && now !== update.before) return undefined;
   const nowMs = context.clock.now().getTime();
-  if (update.lostSince === null) {
-    update.lostSince = nowMs;
-    await note(context, done);
-  }
-  if (now === undefined || nowMs - update.lostSince < staleVersionMs) return waiting(about);
+  const sinceMs = update.lostSince ?? nowMs;
+  await noteLost(context, done, update, sinceMs);
+  if (now === undefined || nowMs - sinceMs < staleVersionMs) return waiting(about);
   context.log.warn(
     { component: update.component, version: now },
     `the BMC ${lacks} the firmware update, and shows the version of before: taken for the same version, written again`,
