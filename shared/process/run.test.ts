@@ -21,6 +21,14 @@ test('of much output on stderr the end is kept', async () => {
   );
 });
 
+test('what a program says is judged before a secret is hidden in it', async () => {
+  const failing = run('sh', ['-c', 'echo Unable >&2; exit 1'], { secrets: ['b'], judge: (words) => ({ words }) });
+  await expect(failing).rejects.toMatchObject({
+    message: expect.stringContaining('Una******le') as string,
+    details: { words: 'Unable', exitCode: 1 },
+  });
+});
+
 test('with a group of its own nothing that it has started is left, nor holds up its end', async () => {
   const { stdout } = await run('sh', ['-c', 'sleep 600 & echo $!'], { ownGroup: true });
   await isDead(stdout);

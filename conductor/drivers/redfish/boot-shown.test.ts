@@ -219,6 +219,7 @@ describe('boot mode and secure boot', () => {
   test('a place that shows nothing of the mode does not hide that it was not set', async () => {
     const { firmwareBoot, management, simulator } = await rig({ quirks: { bootPatches: 'ignored' } });
     simulator.inject({ method: 'GET', path: /Systems\/1\/Settings$/, body: { Id: 'Settings' }, times: 99 });
+    simulator.inject({ method: 'PATCH', path: /Systems\/1\/Settings$/, status: 204, times: 99 });
     expect(await failureOf(firmwareBoot?.setBootMode('bios'))).toMatch(/asked for boot mode Legacy, shown is UEFI/);
     expect(await failureOf(management.setBootDevice('pxe', once))).toMatch(/asked for Pxe Once.*, shown is None/);
   });

@@ -1,5 +1,9 @@
 import { describe, expect, test } from 'vitest';
+import { createRedfishClient } from '#conductor/drivers/redfish/client.ts';
+import { parseRedfishDriverInfo } from '#conductor/drivers/redfish/driver-info.ts';
 import { createRigs } from '#conductor/drivers/redfish/testing/rigs.ts';
+import { systemClock } from '#shared/clock.ts';
+import { silentLog } from '#shared/log.ts';
 
 const { rig } = createRigs();
 
@@ -189,6 +193,34 @@ describe('a document that breaks off', () => {
     bmc.simulator.inject({ method: 'GET', path: /Systems\/1$/, body: '<html>', times: 5 });
     await expect(bmc.power.getPowerState()).rejects.toThrow('it is text, not JSON');
   });
+});
+
+test('redirects without an end are an error', async () => {
+  const bmc = await rig();
+  const location = '/redfish/v1/Systems/1?again';
+  bmc.simulator.inject({ method: 'GET', path: /Systems\/1$/, status: 307, headers: { location }, times: 99 });
+  await expect(bmc.power.getPowerState()).rejects.toThrow('answered 307');
+  expect(bmc.simulator.faultsLeft()).toBe(95);
+});
+
+test('a session is not ended while a request of it is under way', async () => {
+  const bmc = await rig();
+  const asleep = Promise.withResolvers<void>();
+  const client = createRedfishClient(parseRedfishDriverInfo(bmc.login), {
+    clock: { ...systemClock, sleep: () => asleep.promise },
+    log: silentLog,
+  });
+  await client.request({ method: 'GET', path: '/redfish/v1/Systems' });
+  bmc.simulator.inject({ method: 'GET', path: /Systems$/, status: 503 });
+  const underWay = client.request({ method: 'GET', path: '/redfish/v1/Systems' });
+  await expect.poll(() => bmc.simulator.faultsLeft()).toBe(0);
+  await client.endSession();
+  expect(bmc.simulator.sessionCount()).toBe(1);
+  asleep.resolve();
+  await underWay;
+  await expect.poll(() => bmc.simulator.sessionCount()).toBe(0);
+  expect(bmc.simulator.counters.logins).toBe(1);
+  await client.close();
 });
 
 test("a redirect's query goes along", async () => {

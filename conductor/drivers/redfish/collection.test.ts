@@ -130,6 +130,15 @@ describe('of several managers', () => {
     expect(bmc.simulator.counters.bmcResets).toBe(1);
   });
 
+  test("the system's is what it names, as Huawei's do, where the service has others", async () => {
+    const bmc = await rig();
+    const links = { ...named, Links: { Managers: [place('1')] } };
+    bmc.simulator.inject({ method: 'GET', path: /Systems\/1$/, body: links, times: 9 });
+    const all = { Members: [place('Enclosure'), place('1')], 'Members@odata.count': 2 };
+    bmc.simulator.inject({ method: 'GET', path: /Managers$/, body: all, times: 9 });
+    expect(await bmc.firmware?.getComponents()).toContainEqual({ component: 'bmc', version: '1.0.0' });
+  });
+
   test('none is where none or two are said to be it', async () => {
     const bmc = await rig();
     bmc.simulator.inject({ method: 'GET', path: /Systems\/1$/, body: named, times: 9 });

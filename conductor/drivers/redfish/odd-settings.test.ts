@@ -65,7 +65,7 @@ async function setAll(bmc: Rig, hasBios: boolean): Promise<readonly unknown[]> {
   if (!hasBios || !bmc.bios) return [bootDevice];
   const isListed = (await bmc.bios.getSettings()).some(({ name }) => name === 'NumCores');
   await bmc.bios.applySettings([{ name: 'NumCores', value: '4' }]);
-  await bmc.power.setPowerState('rebooting');
+  await bmc.power.setPowerState('power on');
   const { values, pending, failures } = await bmc.bios.getProgress();
   return [bootDevice, isListed, values.get('NumCores'), pending, failures];
 }
