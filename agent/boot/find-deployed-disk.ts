@@ -2,6 +2,7 @@ import type { AgentContext } from '#agent/context.ts';
 import { assembleForNode } from '#agent/raid/run-raid-step.ts';
 import { type BlockDevice, listBlockDevices, type ProbedPartition } from '#agent/storage/lsblk.ts';
 import { probePartitions } from '#agent/storage/partition-table.ts';
+import { addRestingArrays } from '#agent/storage/resting-arrays.ts';
 import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
 import { chooseRootDevice } from '#shared/disks/choose-root-device.ts';
 
@@ -25,7 +26,7 @@ export async function findDeployedDisk({
 }: Pick<AgentContext, 'run' | 'node' | 'writtenImage'>): Promise<DeployedDisk> {
   await assembleForNode(run, node);
   await waitForUdev(run);
-  const devices = await listBlockDevices(run);
+  const devices = await addRestingArrays(run, node.properties, await listBlockDevices(run));
   const name = writtenImage.current?.device;
   const device = devices.find((each) => each.name === name) ?? chooseRootDevice(devices, node);
   const disks = bootDisksOf(device, devices);

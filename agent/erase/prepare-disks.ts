@@ -11,6 +11,7 @@ import { systemRoots } from '#agent/storage/device-identity.ts';
 import { type BlockDevice, listBlockDevices } from '#agent/storage/lsblk.ts';
 import type { ReadBytes } from '#agent/storage/lvm-label.ts';
 import { addNvmeNamespaces } from '#agent/storage/nvme-namespaces.ts';
+import { addRestingArrays } from '#agent/storage/resting-arrays.ts';
 import { surveyStorage } from '#agent/storage/storage-claims.ts';
 import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
 import { findOsDisks } from '#shared/disks/find-os-disks.ts';
@@ -75,7 +76,7 @@ async function surveyDisks(
   // one that can't be understood stops it before the machine is looked at
   readSkipList(node.properties);
   await waitForUdev(run);
-  const devices = await machine.list(run);
+  const devices = await addRestingArrays(run, node.properties, await machine.list(run));
   const protection = protectedDevices(node.properties, devices);
   const isProtected = new Set(protection.flatMap((each) => each.devices));
   const warnings = [...warnOfUnmetEntries(protection), ...(await warnOfUndrivenStorage(machine, run, log))];

@@ -8,6 +8,7 @@ import { assembleForNode } from '#agent/raid/run-raid-step.ts';
 import { type BlockDevice, listBlockDevices } from '#agent/storage/lsblk.ts';
 import { mountHarmless, withMounted } from '#agent/storage/mount.ts';
 import { probePartitions } from '#agent/storage/partition-table.ts';
+import { addRestingArrays } from '#agent/storage/resting-arrays.ts';
 import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
 import { chooseRootDevice } from '#shared/disks/choose-root-device.ts';
 import { unprotected } from '#shared/disks/skip-list.ts';
@@ -35,7 +36,8 @@ export async function injectFiles(
   if (files.length === 0) return [];
   await assembleForNode(context.run, context.node);
   await waitForUdev(context.run);
-  const devices = await listBlockDevices(context.run);
+  const { run, node } = context;
+  const devices = await addRestingArrays(run, node.properties, await listBlockDevices(run));
   const touchable = unprotected(context.node.properties, devices);
   const disk = await readTarget(context, devices);
   const placed: PlacedFile[] = [];

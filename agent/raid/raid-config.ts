@@ -2,6 +2,7 @@ import type { CommandNode } from '#agent/context.ts';
 import { volumeName } from '#agent/raid/plan-raid.ts';
 import { type BlockDevice, listBlockDevices } from '#agent/storage/lsblk.ts';
 import type { MdArray } from '#agent/storage/mdadm.ts';
+import { addRestingArrays } from '#agent/storage/resting-arrays.ts';
 import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
 import { findUnmetEntries, readSkipList, unprotected } from '#shared/disks/skip-list.ts';
 import type { Log } from '#shared/log.ts';
@@ -69,7 +70,7 @@ export async function listRaidDisks(
 ): Promise<readonly BlockDevice[]> {
   readSkipList(node.properties);
   await waitForUdev(run);
-  const devices = await listBlockDevices(run);
+  const devices = await addRestingArrays(run, node.properties, await listBlockDevices(run));
   for (const warning of findUnmetEntries(node.properties, devices)) log?.warn(warning);
   return unprotected(node.properties, devices).filter(isRaidCandidate);
 }

@@ -13,6 +13,7 @@ import { writeWholeDisk } from '#agent/image/write-whole-disk.ts';
 import { digestHead, type WrittenImage, writtenText } from '#agent/image/written-image.ts';
 import { assembleForNode } from '#agent/raid/run-raid-step.ts';
 import { type BlockDevice, listBlockDevices } from '#agent/storage/lsblk.ts';
+import { addRestingArrays } from '#agent/storage/resting-arrays.ts';
 import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
 import { chooseRootDevice } from '#shared/disks/choose-root-device.ts';
 import { findUnmetEntries } from '#shared/disks/skip-list.ts';
@@ -46,7 +47,8 @@ export const writeImageStep = defineStep<AgentContext, z.infer<typeof WriteImage
     context.reportProgress({ phase: 'choosing root device' });
     await assembleForNode(context.run, context.node);
     await waitForUdev(context.run);
-    const devices = await listBlockDevices(context.run);
+    const { run, node } = context;
+    const devices = await addRestingArrays(run, node.properties, await listBlockDevices(run));
     for (const warning of findUnmetEntries(context.node.properties, devices)) context.log.warn(warning);
     const device = chooseRootDevice(devices, context.node);
     if (drive) checkMountable(drive, device);

@@ -38,6 +38,18 @@ export interface Disk {
   readonly mountpoints: readonly string[];
   /** Users of the device or of one of its partitions: RAID, LVM, crypt… (`/dev/md0`). */
   readonly holders: readonly string[];
+  /** RAID arrays that are not assembled, of which it holds a member by its superblocks; absent: nobody has looked. */
+  readonly restingArrays?: readonly RestingArray[] | undefined;
+}
+
+/** An array that is not assembled, by all names that it may be given. */
+export interface RestingArray {
+  /** In mdadm's groups of hex digits; empty where the superblock could not be read. */
+  readonly uuids: readonly string[];
+  /** `/dev/disk/by-id/md-uuid-…`, `/dev/md/data` */
+  readonly names: readonly string[];
+  /** Why it may have other identities than these. */
+  readonly unread?: string | undefined;
 }
 
 /**

@@ -40,14 +40,14 @@ export function isPlaceholderWwn(text: string): boolean {
 
 /**
  * A WWN without what only says how it is written: `0x5000C500…`, `naa.5000c500…` and `5000c500…` are one, and so are
- * `uuid.a1b2-…` and `a1b2…`.
+ * `uuid.a1b2-…` and `a1b2…`, and `725d4de6:84e9…` of a RAID array and `725d4de6-84e9-…`, as blkid writes it.
  */
 export function canonicalWwn(text: string): string {
   const bare = text
     .trim()
     .toLowerCase()
     .replace(/^(0x|naa\.|eui\.|uuid\.)/, '');
-  return /^[0-9a-f-]+$/.test(bare) ? bare.replaceAll('-', '') : bare;
+  return /^[0-9a-f:-]+$/.test(bare) ? bare.replaceAll(/[:-]/g, '') : bare;
 }
 
 /** The serial number in a name that the kernel makes of model and serial number, where a disk has no WWN of its own. */

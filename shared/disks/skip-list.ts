@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Disk } from '#shared/disks/disk.ts';
+import { mayNameArray, protectsArray } from '#shared/disks/resting-arrays.ts';
 import { type HintTest, parseHints, protects } from '#shared/disks/root-device-hints.ts';
 import { compareDisks } from '#shared/disks/same-disk.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -35,15 +36,29 @@ export function readSkipList(properties: Readonly<Record<string, unknown>>): (di
 }
 
 function isNamed(disk: Disk, entries: readonly SkipEntry[]): boolean {
-  const found = entries.map((entry) => ({ entry, isMet: protects(disk, entry.tests) }));
+  const found = entries.map((entry) => ({ entry, isMet: isMet(disk, entry) }));
   if (found.some(({ isMet }) => isMet)) return true;
   const doubtful = found.filter(({ isMet }) => isMet === undefined).map(({ entry }) => describe(entry));
   if (doubtful.length === 0) return false;
   throw new AppError(
     'storage_error',
-    `whether ${doubtful.join(' or ')} names ${disk.name} is not known (${disk.unread ?? 'nothing says whether it turns'}): nothing was touched. Try again; ` +
+    `whether ${doubtful.join(' or ')} names ${disk.name} is not known (${whyUnknown(disk)}): nothing was touched. Try again; ` +
       'name, size and hctl can always be told',
   );
+}
+
+/** Whether an entry names a disk, or an array that it belongs to; `undefined` = it may. */
+function isMet(disk: Disk, { tests }: SkipEntry): boolean | undefined {
+  const found = [protects(disk, tests), ...(disk.restingArrays ?? []).map((array) => protectsArray(array, tests))];
+  if (found.includes(true)) return true;
+  return found.includes(undefined) ? undefined : false;
+}
+
+function whyUnknown({ unread, restingArrays = [] }: Disk): string {
+  const [ofArray] = restingArrays.flatMap((array) => array.unread ?? []);
+  const resting =
+    'it is in a RAID array, which gets a number only as it is assembled, and then has a size: name it by UUID';
+  return unread ?? ofArray ?? (restingArrays.length > 0 ? resting : 'nothing says whether it turns');
 }
 
 /**
@@ -59,7 +74,7 @@ export function protectedDevices(
   const entries = readEntries(properties);
   const named = devices.filter((disk) => isNamed(disk, entries));
   return entries.map((entry) => {
-    const own = named.filter((disk) => protects(disk, entry.tests) === true);
+    const own = named.filter((disk) => isMet(disk, entry) === true);
     return {
       entry: describe(entry),
       devices: [...new Set(own.flatMap(({ name }) => withMembers(name, devices)))].sort(),
@@ -93,6 +108,14 @@ export function unprotected<D extends Disk>(
   );
 }
 
+/**
+ * Whether an entry may name a RAID array, which protects its members: pure.
+ * @throws AppError `invalid_argument` or `not_supported` naming the entry.
+ */
+export function mayNameArrays(properties: Readonly<Record<string, unknown>>): boolean {
+  return readEntries(properties).some(({ tests }) => mayNameArray(tests));
+}
+
 /** Names of a device and of what it is made of, down to the disks. Pure. */
 export function withMembers(device: string, devices: readonly Disk[]): readonly string[] {
   // a set that grows while it is walked: volumes stand on volumes
@@ -115,7 +138,7 @@ export function findUnmetEntries(
   devices: readonly Disk[],
 ): readonly string[] {
   return readEntries(properties)
-    .filter(({ tests }) => devices.every((device) => protects(device, tests) === false))
+    .filter((entry) => devices.every((device) => isMet(device, entry) === false))
     .map((entry) => warnOfNothing(describe(entry)));
 }
 

@@ -122,6 +122,17 @@ test("every disk but the operating system's is the same to the bit afterwards", 
   );
   expect(await refused(only('lvm1', volumeSize))).toMatch(/the volume group data_vg is on .+lvm1.+lvm0/);
 
+  // an array on the skip list protects its members while it is not assembled
+  const others = { serial: '<or> os <or> plain <or> lvm0 <or> lvm1' };
+  const protecting = (entry: object) =>
+    wiper.clean('erase_devices_metadata', { properties: { skip_block_devices: [others, entry] } });
+  for (const entry of [{ wwn: arrayUuid }, { name: `/dev/disk/by-id/md-uuid-${arrayUuid}` }]) {
+    const { erased, skipped, warnings } = await protecting(entry);
+    expect([erased, warnings]).toEqual([[], []]);
+    expect(skipped).toHaveLength(6);
+  }
+  await expect(protecting({ name: '/dev/md77' })).rejects.toThrow('gets a number only as it is assembled');
+
   const result = EraseResult.parse(await wiper.clean('erase_devices', { args: only('os', osSize) }));
   expect(result.erased).toMatchObject([{ serial: 'os', bytes: osSize, proof: { canaries: 64, reads: 'zeros' } }]);
   expect(new Set(result.skipped.map(({ serial, reason }) => `${serial}: ${reason}`))).toEqual(

@@ -27,7 +27,7 @@ export function raidMachine(
     const line = [command, ...args].join(' ');
     const tool = tools[command];
     if (!tool) throw new AppError('command_failed', `${command} is not there`);
-    if (!/^(lsblk|cat|udevadm|blockdev|partx)|--json|--detail|--assemble/.test(line)) changes.push(line);
+    if (!/^(lsblk|cat|udevadm|blockdev|partx)|--json|--detail|--examine|--assemble/.test(line)) changes.push(line);
     if (failing(line)) throw new AppError('command_failed', `${line} failed`);
     return { stderr: '', durationMs: 1, ...tool(machine, names, args, String(options?.input ?? '')) };
   }
@@ -125,7 +125,7 @@ const tools: Readonly<Record<string, Tool>> = {
     if (args[0] === '--stop') machine.arrays = machine.arrays.filter(({ device }) => device !== args[1]);
     if (args[0] === '--detail') {
       const array = machine.arrays.find(({ device }) => device === args.at(-1));
-      return { stdout: `MD_UUID=${array?.uuid}\nMD_NAME=any:${array?.name}\nMD_METADATA=1.2\n`, exitCode: 0 };
+      return { stdout: `MD_UUID=${array?.uuid}\nMD_NAME=any:${array?.name}\nMD_METADATA=${array?.metadata ?? '1.2'}\n`, exitCode: 0 };
     }
     return done;
   },

@@ -1,0 +1,61 @@
+import type { BlockDevice } from '#agent/storage/lsblk.ts';
+import { parseDetail } from '#agent/storage/mdadm.ts';
+import type { RestingArray } from '#shared/disks/disk.ts';
+import { mayNameArrays } from '#shared/disks/skip-list.ts';
+import { errorChain, errorCode } from '#shared/errors/app-error.ts';
+import type { Run } from '#shared/process/run.ts';
+
+/**
+ * Adds to disks the RAID arrays that they are members of by their superblocks, where the skip list may name one: the ramdisk
+ * assembles none behind anybody's back, and who names an array means the disks below it.
+ */
+export async function addRestingArrays(
+  run: Run,
+  properties: Readonly<Record<string, unknown>>,
+  devices: readonly BlockDevice[],
+): Promise<readonly BlockDevice[]> {
+  if (!mayNameArrays(properties)) return devices;
+  return Promise.all(
+    devices.map(async (device) => {
+      if (device.sizeBytes === 0 || device.type === 'rom') return device;
+      const places = [device.name, ...device.partitions.map(({ name }) => name)];
+      const found = await Promise.all(places.map(async (place) => (await examine(run, place)) ?? []));
+      return { ...device, restingArrays: found.flat() };
+    }),
+  );
+}
+
+/** Of a member; `undefined` for what mdadm says is none. */
+async function examine(run: Run, device: string): Promise<RestingArray | undefined> {
+  const nameless = (why: string): RestingArray => ({ uuids: [], names: [], unread: why });
+  try {
+    const { stdout, stderr, exitCode } = await run('mdadm', ['--examine', '--export', device], {
+      okExitCodes: [0, 1],
+    });
+    if (parseDetail(stdout).uuid !== null) return arrayOf(device, stdout);
+    // a partition table is no superblock either, and is answered with nothing
+    if (exitCode === 0 ? stdout.trim() === '' : stderr.includes('No md superblock')) return undefined;
+    return nameless(`mdadm says of ${device}: ${(stderr.trim() || stdout.trim()).slice(0, 200)}`);
+  } catch (error) {
+    if (errorCode(error) === 'aborted') throw error;
+    return nameless(errorChain(error));
+  }
+}
+
+/** Array that mdadm's answer tells of. */
+function arrayOf(device: string, examined: string): RestingArray {
+  const get = (key: string): string | undefined => new RegExp(`^${key}=(.+)$`, 'm').exec(examined)?.[1]?.trim();
+  const uuid = get('MD_UUID') ?? '';
+  const full = get('MD_NAME');
+  const name = full?.replace(/^[^:]*:/, '');
+  return {
+    uuids: [uuid, uuid.replaceAll(':', '')],
+    names: [
+      `/dev/disk/by-id/md-uuid-${uuid}`,
+      ...(full === undefined ? [] : [`/dev/disk/by-id/md-name-${full}`, `/dev/md/${name}`]),
+      ...(name !== undefined && /^\d+$/.test(name) ? [`/dev/md${name}`] : []),
+    ],
+    // of firmware's RAID (IMSM, DDF) the superblock names the container, and its volumes have identifiers of their own
+    ...(get('MD_LEVEL') === 'container' ? { unread: `volumes in the RAID container on ${device} are not read` } : {}),
+  };
+}
