@@ -9,7 +9,7 @@ import { readKnownPartitions } from '#agent/boot/known-partitions.ts';
 import { ensureBootPartitions } from '#agent/boot/raid-boot-partitions.ts';
 import { type GrubPlatform, prepareGrub, writeBiosGrub } from '#agent/boot/ramdisk-grub.ts';
 import { requireGrubReadable } from '#agent/boot/require-grub-readable.ts';
-import { findEsps, spreadEsp } from '#agent/boot/spread-esp.ts';
+import { espWithLoader, findEsps, spreadEsp } from '#agent/boot/spread-esp.ts';
 import { writeBootEntries } from '#agent/boot/write-boot-entries.ts';
 import type { AgentContext } from '#agent/context.ts';
 import { eraseEfiDumps } from '#agent/erase/erase-pstore.ts';
@@ -102,7 +102,7 @@ async function installUefi(context: Context, target: Target): Promise<readonly s
     }
   }
   const { loaders, hasRemovablePath, files, places } = target.isRaid
-    ? await raidPlaces(context, target, esp)
+    ? await raidPlaces(context, target, esps)
     : await plainPlaces(run, target, esps);
   const entries = loaders.flatMap(({ path, ...loader }) =>
     places.map(({ suffix, ...place }) => ({ ...place, ...loader, label: `${loader.label}${suffix}`, loader: path })),
@@ -148,8 +148,12 @@ async function plainPlaces(
   }
 }
 
-async function raidPlaces({ run }: Context, target: Target, esp: ProbedPartition): Promise<FoundPlaces> {
-  const spread = await spreadEsp(run, target.disks, esp);
+async function raidPlaces({ run }: Context, target: Target, esps: readonly ProbedPartition[]): Promise<FoundPlaces> {
+  const { esp, without } = await espWithLoader(esps, (device) => loadersOn(run, device));
+  const spread = await spreadEsp(run, target.disks, esp).catch((error: unknown) => {
+    // there is an EFI system partition, and that it has no loader says more than that none was spread before
+    throw without !== undefined && errorCode(error) === 'not_found' ? without : error;
+  });
   const found = await loadersOn(run, spread.device);
   const places = spread.holders.map(({ disk, number }, index) => ({
     device: disk,

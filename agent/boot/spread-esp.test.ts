@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
-import { spreadEsp } from '#agent/boot/spread-esp.ts';
+import { espWithLoader, findSpreadEsp, spreadEsp } from '#agent/boot/spread-esp.ts';
 import { raidMachine } from '#agent/raid/testing/raid-machine.ts';
-import type { BlockDevice } from '#agent/storage/lsblk.ts';
+import type { BlockDevice, ProbedPartition } from '#agent/storage/lsblk.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 
 test('a degraded array with the only copy of the files stays when the image has none', async () => {
   const machine = raidMachine(['/dev/vda', '/dev/vdb']);
@@ -15,4 +16,51 @@ test('a degraded array with the only copy of the files stays when the image has 
   await expect(spreadEsp(machine.run, disks, undefined)).rejects.toThrow('the image has no EFI system partition');
   expect(machine.changes).toEqual([]);
   expect(machine.arrays).toHaveLength(1);
+});
+
+test('of several EFI system partitions in an array the one with a loader is spread', async () => {
+  const named = (number: number, fsType: string | null) =>
+    ({ name: `/dev/md0p${number}`, number, fsType }) as ProbedPartition;
+  const look =
+    (...without: readonly string[]) =>
+    (device: string) =>
+      without.includes(device)
+        ? Promise.reject(new AppError('not_found', `${device} has no loader`))
+        : Promise.resolve();
+  const esps = [named(1, 'vfat'), named(3, 'vfat')];
+  expect(await espWithLoader(esps, look())).toEqual({ esp: esps[0] });
+  expect(await espWithLoader(esps, look('/dev/md0p1'))).toEqual({ esp: esps[1] });
+  // again: the right one has lost its place, the other must not take that of the spread files
+  const again = await espWithLoader([named(1, 'vfat'), named(3, null)], look('/dev/md0p1'));
+  expect(again).toMatchObject({ without: { message: '/dev/md0p1 has no loader' } });
+  await expect(espWithLoader(esps, () => Promise.reject(new Error('I/O error')))).rejects.toThrow('I/O error');
+});
+
+test('another mirror of the same format is not that of the EFI system partitions', async () => {
+  const machine = raidMachine(['/dev/vda', '/dev/vdb']);
+  const partition = (number: number, type: string) => ({
+    number,
+    startBytes: number,
+    sizeBytes: 1024,
+    type,
+    name: null,
+  });
+  const linux = '0fc63daf-8483-4772-8e79-3d69d8477de4';
+  const esp = 'c12a7328-f81f-11d2-ba4b-00a0c93ec93b';
+  for (const disk of ['/dev/vda', '/dev/vdb']) {
+    machine.tables.set(disk, { label: 'gpt', partitions: [partition(1, linux), partition(2, esp), partition(3, esp)] });
+  }
+  const state = { active: true, level: 'raid1', size: 2, working: 2, uuid: null, name: null, metadata: '1.0' };
+  const mirror = (device: string, number: number) => ({
+    device,
+    members: [`/dev/vda${number}`, `/dev/vdb${number}`],
+    ...state,
+  });
+  const disks = [{ name: '/dev/vda' }, { name: '/dev/vdb' }];
+  machine.arrays = [mirror('/dev/md0', 1), mirror('/dev/md1', 2)];
+  expect(await findSpreadEsp(machine.run, disks)).toBe('/dev/md1');
+  machine.arrays = [mirror('/dev/md0', 1)];
+  expect(await findSpreadEsp(machine.run, disks)).toBeUndefined();
+  machine.arrays = [mirror('/dev/md1', 2), mirror('/dev/md2', 3)];
+  await expect(findSpreadEsp(machine.run, disks)).rejects.toThrow('/dev/md1, /dev/md2: which one');
 });

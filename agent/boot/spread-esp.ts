@@ -10,8 +10,10 @@ import {
   zeroSuperblock,
 } from '#agent/storage/mdadm.ts';
 import { withMounted } from '#agent/storage/mount.ts';
+import { partitionName } from '#agent/storage/partition-table.ts';
+import { readDiskTable } from '#agent/storage/sfdisk.ts';
 import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
-import { AppError } from '#shared/errors/app-error.ts';
+import { AppError, errorCode } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
 
 /** The type of an EFI system partition in a GPT and in an MBR. */
@@ -32,6 +34,28 @@ export function findEsps(
     'not_found',
     `disk ${deviceName} has no EFI system partition: it has ${there.join(', ') || 'no partitions'}`,
   );
+}
+
+/**
+ * Of an image's EFI system partitions the first with a loader, as without RAID: another one may hold data, or have been left
+ * over by a run before, which has moved the files of the right one.
+ * @returns `without`: why those with a file system have none
+ */
+export async function espWithLoader(
+  esps: readonly ProbedPartition[],
+  look: (device: string) => Promise<unknown>,
+): Promise<{ readonly esp?: ProbedPartition; readonly without?: unknown }> {
+  let without: unknown;
+  for (const esp of esps.filter(({ fsType }) => fsType === 'vfat')) {
+    try {
+      await look(esp.name);
+      return { esp };
+    } catch (error) {
+      if (errorCode(error) !== 'not_found') throw error;
+      without ??= error;
+    }
+  }
+  return { without };
 }
 
 export interface SpreadEsp {
@@ -84,16 +108,35 @@ async function ensureArray(run: Run, holders: readonly BootPartition[], hasFiles
   return device;
 }
 
-/** The array of the EFI system partitions of these disks, once `spreadEsp` has made it. */
-export async function findSpreadEsp(run: Run, disks: readonly BlockDevice[]): Promise<string | undefined> {
-  const partitions = new Set(disks.flatMap((disk) => disk.partitions.map(({ name }) => name)));
+/**
+ * The array of the EFI system partitions of these disks, once `spreadEsp` has made it; not another one of the same kind.
+ * @throws AppError `conflict` naming both, where there are two
+ */
+export async function findSpreadEsp(
+  run: Run,
+  disks: readonly Pick<BlockDevice, 'name'>[],
+): Promise<string | undefined> {
+  const tables = await Promise.all(disks.map(async ({ name }) => ({ name, table: await readDiskTable(run, name) })));
+  const partitions = new Set(
+    tables.flatMap(({ name, table }) =>
+      (table?.partitions ?? [])
+        .filter(({ type }) => espTypes.has(type))
+        .map(({ number }) => partitionName(name, number)),
+    ),
+  );
   const arrays = await readArrays(run);
   const isEsp = (array: MdArray): boolean =>
     array.active &&
     array.level === 'raid1' &&
     array.metadata === '1.0' &&
     array.members.every((name) => partitions.has(name));
-  return arrays.find(isEsp)?.device;
+  const [found, ...others] = arrays.filter(isEsp).map(({ device }) => device);
+  if (others.length === 0) return found;
+  throw new AppError(
+    'conflict',
+    `the disks have several arrays of EFI system partitions, ${[found, ...others].join(', ')}: which one the system boots by ` +
+      'is not known. Delete the one that is left over',
+  );
 }
 
 function isEspOf(array: MdArray, members: readonly string[]): boolean {
