@@ -64,7 +64,11 @@ function destroys(steps: readonly PlannedStep[], disks: readonly KnownDisk[] | u
 }
 
 describe('the skip list', () => {
-  const plan = (steps: readonly PlannedStep[], properties: JsonObject, undrivenStorage: readonly string[] = []) =>
+  const plan = (
+    steps: readonly PlannedStep[],
+    properties: JsonObject,
+    undrivenStorage: readonly string[] | null = [],
+  ) =>
     planDestroys(steps, {
       disks: plain,
       undrivenStorage,
@@ -86,6 +90,10 @@ describe('the skip list', () => {
     expect(plan([write], {}, ['SD Host controller 0000:00:12.0 has no driver']).warnings).toEqual([
       'SD Host controller 0000:00:12.0 has no driver (as last inventoried).',
     ]);
+    expect(plan([write], {}, null).warnings).toEqual([
+      expect.stringMatching(/^Whether a storage controller has no driver .* is not known \(as last inventoried\)\.$/),
+    ]);
+    expect(plan([write], {}, []).warnings).toEqual([]);
   });
 });
 

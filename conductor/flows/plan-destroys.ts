@@ -121,7 +121,8 @@ export function planDestroys(
   steps: readonly PlannedStep[],
   machine: {
     readonly disks: readonly KnownDisk[] | undefined;
-    readonly undrivenStorage?: readonly string[] | undefined;
+    /** `null`: not known. */
+    readonly undrivenStorage?: readonly string[] | null | undefined;
     readonly node: NodeFields;
   },
 ): PlanDestroys {
@@ -151,12 +152,19 @@ export function planDestroys(
     return { disks: destroyed, protection: [], warnings: [...warnings] };
   }
   const protection = readProtection(machine.disks, machine.node);
-  const unseen = [...warnOfUnmetEntries(protection), ...(machine.undrivenStorage ?? [])];
+  const unseen = [...warnOfUnmetEntries(protection), ...undrivenOf(machine.undrivenStorage)];
   return {
     disks: destroyed,
     protection,
     warnings: [...warnings, ...unseen.map((warning) => `${warning} (as last inventoried).`)],
   };
+}
+
+function undrivenOf(found: readonly string[] | null | undefined): readonly string[] {
+  if (found !== null) return found ?? [];
+  return [
+    'Whether a storage controller has no driver in the ramdisk, so that disks behind it are not seen, is not known',
+  ];
 }
 
 function mayDestroy(step: PlannedStep): boolean {

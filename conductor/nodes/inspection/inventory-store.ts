@@ -119,8 +119,8 @@ export interface KnownDisks {
   readonly disks: readonly KnownDisk[] | undefined;
   /** All that may hold data: some of `disks`, the same objects, and those of earlier inventories that are in none since. */
   readonly toMeet: readonly KnownDisk[];
-  /** Storage controllers without a driver, in words: there may be disks behind them. */
-  readonly undrivenStorage: readonly string[];
+  /** Storage controllers without a driver, in words: there may be disks behind them. `null`: not known. */
+  readonly undrivenStorage: readonly string[] | null;
 }
 
 /** Reads what the machine's disks were, and what was on them, when a ramdisk last looked. */
@@ -132,7 +132,7 @@ export async function latestInventory(db: Queryable, nodeUuid: string): Promise<
   return {
     collectedAt: row.collectedAt,
     disks: hasDisks(row.inventory) ? known.map(({ disk }) => disk) : undefined,
-    undrivenStorage: undriven.parse(row.inventory['baton_undriven_storage']) ?? [],
+    undrivenStorage: undriven.parse(row.inventory['baton_undriven_storage']) ?? null,
     toMeet: [...known.filter(({ reported }) => holdsData(reported)).map(({ disk }) => disk), ...missing],
   };
 }
