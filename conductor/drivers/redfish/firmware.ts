@@ -213,7 +213,9 @@ async function readNics(
     const { read: found, unread: rest } = await readEach(client, paths, Adapter, signal);
     lost.push(...rest);
     for (const { path, data } of found) {
-      const version = data.Controllers?.[0]?.FirmwarePackageVersion;
+      // one package for all controllers of a card, and not each of them tells it
+      const versions = new Set((data.Controllers ?? []).flatMap((each) => each.FirmwarePackageVersion || []));
+      const version = [...versions].sort().join(', ');
       if (data.Id && version) nics.push({ component: `nic:${data.Id}`, version, path, item: undefined });
     }
   }

@@ -7,7 +7,7 @@ import type {
   RaidInterface,
   RaidVolume,
 } from '#conductor/drivers/interfaces.ts';
-import { readAllMemberPaths, readEach } from '#conductor/drivers/redfish/collection.ts';
+import { readAllMemberPaths, readEach, readMemberPaths } from '#conductor/drivers/redfish/collection.ts';
 import { attempted, firstTaken } from '#conductor/drivers/redfish/errors.ts';
 import { idInPath } from '#conductor/drivers/redfish/own-path.ts';
 import { readResource } from '#conductor/drivers/redfish/resource.ts';
@@ -27,7 +27,12 @@ const Storage = z.looseObject({
   Drives: References,
   Volumes: lenient(Reference),
   StorageControllers: lenient(z.array(z.looseObject({ SupportedRAIDTypes: Texts }))),
+  /** In place of the list since Storage 1.13. */
+  Controllers: lenient(Reference),
 });
+type Storage = z.infer<typeof Storage>;
+
+const StorageController = z.looseObject({ SupportedRAIDTypes: Texts });
 
 const Identifiers = lenient(
   z.array(z.looseObject({ DurableName: lenient(z.string()), DurableNameFormat: lenient(z.string()) })),
@@ -139,17 +144,34 @@ async function readController(
     const volume = volumeOf(volumePath, (await readResource(client, volumePath, Volume, signal)).data);
     if (volume) volumes.push(volume);
   }
-  const listed = (data.StorageControllers ?? []).flatMap((each) => each.SupportedRAIDTypes ?? []);
-  const known = Object.keys(raidTypes);
   return {
     id: data.Id ?? path,
     volumesPath,
-    levels: listed.length === 0 ? known : known.filter((level) => listed.includes(raidTypes[level]?.raid ?? '')),
+    levels: levelsOf(await readRaidTypes(client, data, signal)),
     applyTimes: collection['@Redfish.OperationApplyTimeSupport']?.SupportedValues ?? [],
     drives: present.map((drive) => driveOf(drive.path, drive.data)),
     unread: unread.map((drive) => idInPath(drive.path)),
     volumes,
   };
+}
+
+/** RAID types of each controller, listed here or linked; empty where it does not tell them. */
+async function readRaidTypes(
+  client: RedfishSystem['client'],
+  { StorageControllers: inline, Controllers: linked }: Storage,
+  signal: AbortSignal,
+): Promise<readonly (readonly string[])[]> {
+  if (inline?.length || !linked) return (inline ?? []).map((each) => each.SupportedRAIDTypes ?? []);
+  const paths = await readMemberPaths(client, linked['@odata.id'], signal).catch(() => []);
+  const { read, unread } = await readEach(client, paths, StorageController, signal);
+  return [...read.map(({ data }) => data.SupportedRAIDTypes ?? []), ...unread.map(() => [])];
+}
+
+/** Ironic's levels of all controllers together; all that there are while one of them has not told its own. */
+export function levelsOf(raidTypesOfEach: readonly (readonly string[])[]): readonly string[] {
+  const known = Object.keys(raidTypes);
+  if (raidTypesOfEach.length === 0 || raidTypesOfEach.some((each) => each.length === 0)) return known;
+  return known.filter((level) => raidTypesOfEach.flat().includes(raidTypes[level]?.raid ?? ''));
 }
 
 /** DMTF's `MediaType` of a drive: whether it turns. */

@@ -172,7 +172,8 @@ export function updateResources(
       '@odata.type': '#NetworkAdapter.v1_8_0.NetworkAdapter',
       Id: 'NIC.Slot.1',
       Name: 'Adapter',
-      Controllers: [{ FirmwarePackageVersion: versions.nic }],
+      // as cards of two controllers whose first tells none
+      Controllers: [{}, { FirmwarePackageVersion: versions.nic }],
     },
     [inventoryPath]: {
       '@odata.type': '#SoftwareInventoryCollection.SoftwareInventoryCollection',
