@@ -125,7 +125,10 @@ const tools: Readonly<Record<string, Tool>> = {
     if (args[0] === '--stop') machine.arrays = machine.arrays.filter(({ device }) => device !== args[1]);
     if (args[0] === '--detail') {
       const array = machine.arrays.find(({ device }) => device === args.at(-1));
-      return { stdout: `MD_UUID=${array?.uuid}\nMD_NAME=any:${array?.name}\nMD_METADATA=${array?.metadata ?? '1.2'}\n`, exitCode: 0 };
+      return {
+        stdout: `MD_UUID=${array?.uuid}\nMD_NAME=any:${array?.name}\nMD_METADATA=${array?.metadata ?? '1.2'}\n`,
+        exitCode: 0,
+      };
     }
     return done;
   },
