@@ -37,7 +37,7 @@ export function findEsps(
 }
 
 /**
- * Of an image's EFI system partitions the first with a loader, as without RAID: another one may hold data, or have been left
+ * Chooses of an image's EFI partitions the first with a loader, as without RAID: another one may hold data, or have been left
  * over by a run before, which has moved the files of the right one.
  * @returns `without`: why those with a file system have none
  */

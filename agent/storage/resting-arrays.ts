@@ -25,7 +25,7 @@ export async function addRestingArrays(
   );
 }
 
-/** Of a member; `undefined` for what mdadm says is none. */
+/** Reads the array of a member; `undefined` for what mdadm says is none. */
 async function examine(run: Run, device: string): Promise<RestingArray | undefined> {
   const nameless = (why: string): RestingArray => ({ uuids: [], names: [], unread: why });
   try {
