@@ -116,14 +116,13 @@ export async function findSpreadEsp(
   run: Run,
   disks: readonly Pick<BlockDevice, 'name'>[],
 ): Promise<string | undefined> {
-  const tables = await Promise.all(disks.map(async ({ name }) => ({ name, table: await readDiskTable(run, name) })));
-  const partitions = new Set(
-    tables.flatMap(({ name, table }) =>
-      (table?.partitions ?? [])
-        .filter(({ type }) => espTypes.has(type))
-        .map(({ number }) => partitionName(name, number)),
-    ),
-  );
+  const partitions = new Set<string>();
+  for (const { name } of disks) {
+    const table = await readDiskTable(run, name);
+    for (const { type, number } of table === undefined ? [] : table.partitions) {
+      if (espTypes.has(type)) partitions.add(partitionName(name, number));
+    }
+  }
   const arrays = await readArrays(run);
   const isEsp = (array: MdArray): boolean =>
     array.active &&

@@ -32,7 +32,8 @@ async function examine(run: Run, device: string): Promise<RestingArray | undefin
     const { stdout, stderr, exitCode } = await run('mdadm', ['--examine', '--export', device], {
       okExitCodes: [0, 1],
     });
-    if (parseDetail(stdout).uuid !== null) return arrayOf(device, stdout);
+    const { uuid } = parseDetail(stdout);
+    if (uuid !== null) return arrayOf(device, uuid, stdout);
     // a partition table is no superblock either, and is answered with nothing
     if (exitCode === 0 ? stdout.trim() === '' : stderr.includes('No md superblock')) return undefined;
     return nameless(`mdadm says of ${device}: ${(stderr.trim() || stdout.trim()).slice(0, 200)}`);
@@ -43,9 +44,8 @@ async function examine(run: Run, device: string): Promise<RestingArray | undefin
 }
 
 /** Array that mdadm's answer tells of. */
-function arrayOf(device: string, examined: string): RestingArray {
+function arrayOf(device: string, uuid: string, examined: string): RestingArray {
   const get = (key: string): string | undefined => new RegExp(`^${key}=(.+)$`, 'm').exec(examined)?.[1]?.trim();
-  const uuid = get('MD_UUID') ?? '';
   const full = get('MD_NAME');
   const name = full?.replace(/^[^:]*:/, '');
   return {

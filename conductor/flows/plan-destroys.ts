@@ -161,7 +161,8 @@ export function planDestroys(
 }
 
 function undrivenOf(found: readonly string[] | null | undefined): readonly string[] {
-  if (found !== null) return found ?? [];
+  if (found === undefined) return [];
+  if (found !== null) return found;
   return [
     'Whether a storage controller has no driver in the ramdisk, so that disks behind it are not seen, is not known',
   ];

@@ -214,7 +214,7 @@ async function readNics(
     lost.push(...rest);
     for (const { path, data } of found) {
       // one package for all controllers of a card, and not each of them tells it
-      const versions = new Set((data.Controllers ?? []).flatMap((each) => each.FirmwarePackageVersion || []));
+      const versions = new Set(data.Controllers?.flatMap((each) => each.FirmwarePackageVersion || []));
       const version = [...versions].sort().join(', ');
       if (data.Id && version) nics.push({ component: `nic:${data.Id}`, version, path, item: undefined });
     }
