@@ -45,8 +45,8 @@ async function examine(run: Run, device: string): Promise<RestingArray | undefin
 
 /** Array that mdadm's answer tells of. */
 function arrayOf(device: string, uuid: string, examined: string): RestingArray {
-  const get = (key: string): string | undefined => new RegExp(`^${key}=(.+)$`, 'm').exec(examined)?.[1]?.trim();
-  const full = get('MD_NAME');
+  const said = new Map([...examined.matchAll(/^(\w+)=(.+)$/gm)].map(([, key = '', value = '']) => [key, value.trim()]));
+  const full = said.get('MD_NAME');
   const name = full?.replace(/^[^:]*:/, '');
   return {
     uuids: [uuid, uuid.replaceAll(':', '')],
@@ -56,6 +56,8 @@ function arrayOf(device: string, uuid: string, examined: string): RestingArray {
       ...(name !== undefined && /^\d+$/.test(name) ? [`/dev/md${name}`] : []),
     ],
     // of firmware's RAID (IMSM, DDF) the superblock names the container, and its volumes have identifiers of their own
-    ...(get('MD_LEVEL') === 'container' ? { unread: `volumes in the RAID container on ${device} are not read` } : {}),
+    ...(said.get('MD_LEVEL') === 'container'
+      ? { unread: `volumes in the RAID container on ${device} are not read` }
+      : {}),
   };
 }

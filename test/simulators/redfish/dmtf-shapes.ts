@@ -192,7 +192,7 @@ const machine = {
     EntryType: z.enum(['Event', 'SEL', 'Oem']),
     ...may({ Created: z.string(), Severity: health, Message: text }),
   }),
-  NetworkAdapter: resource(may({ Controllers: z.array(z.strictObject({ FirmwarePackageVersion: text })) })),
+  NetworkAdapter: resource(may({ Controllers: z.array(z.strictObject(may({ FirmwarePackageVersion: text }))) })),
 };
 
 const collection = z.strictObject({
