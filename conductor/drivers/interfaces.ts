@@ -246,11 +246,14 @@ export interface NewRaidVolume {
   readonly sizeBytes: number | undefined;
 }
 
-/** Volumes come and go at once where the controller can do that, else at the next reset, which is the caller's business. */
+/**
+ * Volumes come and go at once where the controller can do that, else at the next reset, which is the caller's business.
+ * Both changes answer whether they were seen to end: `false` = the controller may be at it still.
+ */
 export interface RaidInterface {
   getControllers(options?: CallOptions): Promise<readonly RaidController[]>;
-  createVolume(volume: NewRaidVolume, options?: CallOptions): Promise<void>;
-  deleteVolume(controller: RaidController, volume: RaidVolume, options?: CallOptions): Promise<void>;
+  createVolume(volume: NewRaidVolume, options?: CallOptions): Promise<boolean>;
+  deleteVolume(controller: RaidController, volume: RaidVolume, options?: CallOptions): Promise<boolean>;
 }
 
 /** The machine's serial console, over one connection to its BMC. */

@@ -218,6 +218,23 @@ describe('a controller that is at it for long', () => {
     expect(powerOns()).toBe(1);
   });
 
+  test('whose next volume is refused, and whose task is forgotten, may be at the first still: both are made', async () => {
+    machine.bmc.quirks.volumeApplyTimes = ['Immediate'];
+    await wantRaid(root, data);
+    const headers = { Location: '/redfish/v1/TaskService/Tasks/7' };
+    machine.bmc.inject({ method: 'POST', path: /Volumes$/, actsAs: 202, headers });
+    machine.bmc.inject({ method: 'POST', path: /Volumes$/, status: 400, times: 4 });
+    machine.bmc.inject({ path: /Tasks\/7$/, status: 404 });
+    await operator.provision(name, 'clean', { clean_steps: [create], disable_ramdisk: true });
+    await waitsFor('the BMC to show what came of the change');
+    expect((await operator.node(name))['driver_internal_info']).toHaveProperty('baton_power_hold');
+    letItEnd();
+    await operator.waitForState(name, 'manageable');
+    expect(await raidConfig()).toMatchObject([{ raid_level: '1' }, { raid_level: '5' }]);
+    expect(machine.bmc.counters.resetsAmidWork).toBe(0);
+    expect(powerOns()).toBe(0);
+  });
+
   test('whose task is named as a task, which is always 200, is followed to its end', async () => {
     const headers = { Location: '/redfish/v1/TaskService/Tasks/7' };
     machine.bmc.inject({ method: 'POST', path: /Volumes$/, actsAs: 202, headers });

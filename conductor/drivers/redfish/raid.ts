@@ -108,7 +108,7 @@ export function redfishRaid(system: RedfishSystem): RaidInterface {
       const what = `create a RAID ${volume.level} volume on ${controller.id} at ${client.origin}`;
       const send = (body: object) =>
         client.request({ method: 'POST', path: controller.volumesPath, body: withTime(controller, body), signal });
-      await attempted(what, async () =>
+      return attempted(what, async () =>
         follow(system, controller, { answer: await firstTaken(bodies(volume), send), what, signal }),
       );
     },
@@ -117,9 +117,9 @@ export function redfishRaid(system: RedfishSystem): RaidInterface {
       const what = `delete the volume ${name} on ${controller.id} at ${client.origin}`;
       const applyTime = withTime(controller, {});
       const body = Object.keys(applyTime).length > 0 ? { body: applyTime } : {};
-      await attempted(what, async () => {
+      return attempted(what, async () => {
         const answer = await client.request({ method: 'DELETE', path, ...body, signal });
-        await follow(system, controller, { answer, what, signal });
+        return follow(system, controller, { answer, what, signal });
       });
     },
   };
@@ -267,10 +267,10 @@ async function follow(
   { client, clock }: RedfishSystem,
   { applyTimes }: RaidController,
   { answer, what, signal }: { readonly answer: RedfishAnswer; readonly what: string; readonly signal: AbortSignal },
-): Promise<void> {
+): Promise<boolean> {
   const isLeft = !applyTimes.includes('Immediate');
   const pendingMs = applyTimes.includes('OnReset') ? 0 : beginsWithinMs;
-  await finishTask(client, answer, what, {
+  return finishTask(client, answer, what, {
     clock,
     signal,
     isLookedAt: true,

@@ -98,7 +98,7 @@ export function managerActions(
 ): Pick<ManagementInterface, 'resetBmc' | 'setBmcClock' | 'resetSecureBootKeys'> {
   const { client, clock } = system;
   const perform = (what: string, signal: AbortSignal, ask: () => Promise<RedfishAnswer>): Promise<void> =>
-    attempted(what, async () => finishTask(client, await ask(), what, { clock, signal }));
+    attempted(what, async () => void (await finishTask(client, await ask(), what, { clock, signal })));
   const post = (path: string, body: object, signal: AbortSignal): Promise<RedfishAnswer> =>
     client.request({ method: 'POST', path, body, signal });
   return {

@@ -23,6 +23,7 @@ interface FollowOptions {
 /**
  * Follows the task of an accepted request to its end; any other answer is at its end already. A 202 that names no monitor
  * can't be followed: the caller's own confirmation has to do.
+ * @returns whether the end was seen; not so of a task that was left pending, or that the BMC has forgotten
  * @throws AppError `bmc_error` when the task failed, or when the BMC has forgotten it and the caller doesn't look itself
  */
 export async function finishTask(
@@ -30,14 +31,14 @@ export async function finishTask(
   answer: RedfishAnswer,
   what: string,
   options: FollowOptions,
-): Promise<void> {
+): Promise<boolean> {
   const { clock, signal, leavePendingAfterMs = Number.POSITIVE_INFINITY } = options;
   let look = lookAtTask(answer);
   let monitor = monitorOf(answer, client.origin);
   let pendingMs = 0;
   for (let waitMs = firstPollMs; monitor !== undefined && isOpen(look); waitMs = Math.min(waitMs * 2, pollMs)) {
     pendingMs = look.state === 'pending' ? pendingMs : 0;
-    if (look.state === 'pending' && pendingMs >= leavePendingAfterMs) return;
+    if (look.state === 'pending' && pendingMs >= leavePendingAfterMs) return false;
     await clock.sleep(waitMs, signal).catch(() => {
       throw stoppedError(signal, `${what} (task ${monitor})`);
     });
@@ -45,7 +46,7 @@ export async function finishTask(
     const next = await lookAgain(client, monitor, signal);
     if (next === undefined) continue;
     if (next === 'lost') {
-      if (options.isLookedAt) return;
+      if (options.isLookedAt) return false;
       throw new AppError(
         'bmc_error',
         `${what}: the BMC has forgotten its task ${monitor}, so that nothing shows its end`,
@@ -55,6 +56,7 @@ export async function finishTask(
     monitor = monitorOf(next, client.origin) ?? monitor;
   }
   throwIfFailed(look, what);
+  return !isOpen(look);
 }
 
 /**

@@ -84,9 +84,9 @@ async function makeVolumes(context: StepContext, wanted: Wanted): Promise<Conduc
   const { signal } = context;
   const controllers = await raid.getControllers({ signal });
   const plan = await refusing(context, () => planVolumes(wanted.config, controllers));
-  await clearTheWay(context, { controllers, plan, deleteExisting: wanted.deleteExisting });
+  const isClear = await clearTheWay(context, { controllers, plan, deleteExisting: wanted.deleteExisting });
   const missing = plan.filter(({ existing }) => !existing);
-  const asked = await askForAll(context, missing, (volume) => raid.createVolume(volume, { signal }));
+  const asked = await askForAll(context, missing, (volume) => raid.createVolume(volume, { signal }), isClear);
   if ('kind' in asked) return asked;
   return shown(context, 'the controllers to show their volumes', async () => {
     const made = planVolumes(wanted.config, await raid.getControllers({ signal }));
@@ -100,21 +100,24 @@ async function makeVolumes(context: StepContext, wanted: Wanted): Promise<Conduc
 
 /**
  * Answers the refusals of what may have been asked for before: by a conductor that died, or whose answer was lost. An
- * answer of which it isn't known whether it was taken is asked about once more.
+ * answer of which it isn't known whether it was taken is asked about once more. A refusal says nothing of an earlier change
+ * that the BMC may be at still: it is asked about once more, too.
  */
 async function askForAll<Change>(
   context: StepContext,
   changes: readonly Change[],
-  ask: (change: Change) => Promise<void>,
+  ask: (change: Change) => Promise<boolean>,
+  isClear = true,
 ): Promise<ConductorStepOutcome | readonly string[]> {
   const refusals: string[] = [];
+  let haveEnded = isClear;
   for (const each of changes) {
     try {
-      await ask(each);
+      haveEnded = (await ask(each)) && haveEnded;
     } catch (error) {
       if (context.signal.aborted || errorCode(error) !== 'bmc_error') throw error;
       const isOver = saysItIsOver(error, context.step);
-      if (!isOver && !context.isRepeated)
+      if (!(isOver && haveEnded) && !context.isRepeated)
         return again(context, 'the BMC to show what came of the change', [errorChain(error)]);
       if (!isOver || !context.isRepeated) throw error;
       context.log.warn({ err: error }, 'change of a RAID volume refused; it may have been asked for before');
@@ -122,6 +125,12 @@ async function askForAll<Change>(
     }
   }
   return refusals;
+}
+
+/** A deletion that is refused while the BMC may be at the one before: power stays held. */
+function amidAnother(error: unknown): AppError {
+  const details = { mayBeUnderWay: true };
+  return new AppError('bmc_error', 'the change before may be under way', { cause: error, details });
 }
 
 /** After a change was asked for: what can't be read of it, or not be understood, is no end of it. */
@@ -146,7 +155,11 @@ function isAtWork({ clock, step }: StepContext, { applyTimes }: RaidController, 
   return refusals.length > 0 && sinceMs < unsaidMs;
 }
 
-/** @throws AppError `storage_error` when other volumes have the drives */
+/**
+ * Deletes other volumes that are in the way.
+ * @returns whether the deletions were seen to end
+ * @throws AppError `storage_error` when other volumes have the drives
+ */
 async function clearTheWay(
   context: StepContext,
   {
@@ -158,7 +171,7 @@ async function clearTheWay(
     readonly plan: readonly PlannedVolume[];
     readonly deleteExisting: boolean;
   },
-): Promise<void> {
+): Promise<boolean> {
   const kept = new Set(plan.map(({ existing }) => existing?.path));
   const needed = new Set(plan.flatMap(({ drives }) => drives.map(({ path }) => path)));
   const others = volumesOf(controllers).filter(({ volume }) => !kept.has(volume.path));
@@ -167,17 +180,24 @@ async function clearTheWay(
     const names = inTheWay.map(({ volume }) => volume.name).join(', ');
     throw new AppError('storage_error', `the drives are those of ${names}: run raid.delete_configuration first`);
   }
-  if (!deleteExisting || others.length === 0) return;
+  if (!deleteExisting || others.length === 0) return true;
   const raid = requireOffered(context, (bmc) => bmc.raid);
-  for (const { controller, volume } of others) {
-    if (!controller.applyTimes.includes('Immediate')) {
-      throw new AppError(
-        'not_supported',
-        `${controller.id} deletes volumes at a reset only: run raid.delete_configuration before, which resets the machine`,
-      );
-    }
-    await raid.deleteVolume(controller, volume, { signal: context.signal });
+  const late = others.find(({ controller }) => !controller.applyTimes.includes('Immediate'));
+  if (late !== undefined) {
+    throw new AppError(
+      'not_supported',
+      `${late.controller.id} deletes volumes at a reset only: run raid.delete_configuration before, which resets the machine`,
+    );
   }
+  let haveEnded = true;
+  for (const { controller, volume } of others) {
+    try {
+      haveEnded = (await raid.deleteVolume(controller, volume, { signal: context.signal })) && haveEnded;
+    } catch (error) {
+      throw haveEnded || errorCode(error) !== 'bmc_error' ? error : amidAnother(error);
+    }
+  }
+  return haveEnded;
 }
 
 async function awaitVolumes(context: StepContext, { config }: Wanted): Promise<ConductorStepOutcome> {
