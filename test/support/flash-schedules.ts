@@ -146,7 +146,7 @@ export async function runSchedule(
     done.resolve();
     work.end();
   }
-  await reportFailure(stage, name, { story, wait: settle(stage, name) });
+  await reportFailure(stage, name, { story, wait: settle(stage, node) });
   return story;
 }
 
@@ -183,8 +183,9 @@ async function lookNow({ hasty }: FlashStage, name: string): Promise<void> {
 }
 
 /** Nothing is written any more, and nobody has to wait for it. */
-async function settle(stage: FlashStage, name: string): Promise<void> {
+async function settle(stage: FlashStage, { name, machine }: FlashedNode): Promise<void> {
   const { operator, hasty, conductor } = stage;
+  let withoutRamdisk = 0;
   await waitUntil(`${name} to rest`, async () => {
     await hasty.call('DELETE', `/v1/nodes/${name}/maintenance`).catch(() => undefined);
     const { db } = conductor.context();
@@ -204,6 +205,9 @@ async function settle(stage: FlashStage, name: string): Promise<void> {
       )
       .catch(() => undefined);
     await lookNow(stage, name);
+    // a person's reboot has taken the one boot from the network: the ramdisk never comes, and a person ends the flow
+    withoutRamdisk = machine.state().runs === 'ramdisk' ? 0 : withoutRamdisk + 1;
+    if (withoutRamdisk > 100) await hasty.provision(name, 'abort').catch(() => undefined);
     return isAtRest(await operator.node(name)) || undefined;
   });
 }
@@ -214,18 +218,15 @@ const onward: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 };
 
 /** From wherever the schedule before has left it. */
-export async function bringTo(
-  stage: FlashStage,
-  { name }: FlashedNode,
-  state: 'manageable' | 'available',
-): Promise<void> {
+export async function bringTo(stage: FlashStage, node: FlashedNode, state: 'manageable' | 'available'): Promise<void> {
   const { operator } = stage;
+  const { name } = node;
   for (;;) {
     await operator.call('DELETE', `/v1/nodes/${name}/maintenance`).catch(() => undefined);
     const now = String((await operator.node(name))['provision_state']);
     if (now === state) break;
     await operator.provision(name, onward[state]?.[now] ?? 'manage');
-    await settle(stage, name);
+    await settle(stage, node);
   }
   // what is off can't be switched off
   await operator.call('PUT', `/v1/nodes/${name}/states/power`, { target: 'power on' });
