@@ -24,8 +24,9 @@ export async function requireFirmwareComponents(
   const wanted = updates.flatMap(({ args }) => UpdateArgs.safeParse(args).data?.settings ?? []);
   const known = new Set((await listFirmware(db, node.uuid)).map(({ component }) => component));
   const missing = wanted.map(({ component }) => component).filter((component) => !known.has(component));
+  if (missing.length === 0) return;
   const { firmware } = drivers.connect(node, { node: node.uuid });
-  if (missing.length === 0 || !firmware) return;
+  if (!firmware) return;
   try {
     await firmware.requireComponents(missing, { timeoutMs });
   } catch (error) {

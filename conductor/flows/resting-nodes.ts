@@ -1,9 +1,9 @@
 import { and, eq, isNull, notExists, notInArray, or, sql } from 'drizzle-orm';
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { responsibleConductor } from '#conductor/kernel/conductors/node-conductor.ts';
+import { together } from '#conductor/kernel/db/batches.ts';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
-import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
-import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import { type NodeRow, nodes } from '#conductor/kernel/db/schema/node.ts';
 import { flowKinds, isBesideStates } from '#conductor/model/flow-kinds.ts';
 import type { FlowKindName } from '#conductor/model/flow-states.ts';
 import { nodeFaults } from '#conductor/model/node-words.ts';
@@ -32,11 +32,7 @@ export async function forEachResting(
   const { silent = [], answering = [] } = Object.groupBy(await listResting(context), ({ powerFailures }) =>
     powerFailures > 0 ? 'silent' : 'answering',
   );
-  const ended = await Promise.allSettled([
-    inParallel(answering, act, options),
-    inParallel(silent, act, { ...options, atOnce: silentAtOnce }),
-  ]);
-  for (const each of ended) if (each.status === 'rejected') throw each.reason;
+  await together([inParallel(answering, act, options), inParallel(silent, act, { ...options, atOnce: silentAtOnce })]);
 }
 
 /**
