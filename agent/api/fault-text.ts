@@ -2,8 +2,7 @@ import type { ApiAnswer } from '#agent/api/api-client.ts';
 
 /**
  * Finds the text of what an API answer says went wrong, for logs: `409: Node is locked …`. Ironic wraps it as JSON in a
- * string
- * (`{"error_message": "{\"faultstring\": …}"}`), others give the object itself or `title`.
+ * string (`{"error_message": "{\"faultstring\": …}"}`), others give the object itself or `title`.
  */
 export function faultText(answer: ApiAnswer): string {
   const text = findText(answer.body);

@@ -1,7 +1,6 @@
 /**
  * The target of a boot entry: a file on a partition, or something that is not understood. Firmware, efibootmgr 12 to 18
- * and
- * efivar 36 to 39 each word device paths in their own way, so `unknown` says nothing of whether it is of use.
+ * and efivar 36 to 39 each word device paths in their own way, so `unknown` says nothing of whether it is of use.
  */
 export type EntryTarget =
   | {

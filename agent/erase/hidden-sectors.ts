@@ -25,8 +25,7 @@ export async function requireNoHiddenSectors(run: Run, device: string): Promise<
 
 /**
  * Describes what is wrong with a disk's size, from `hdparm -I`, `-N` and `--dco-identify`; `undefined` = all its
- * sectors are seen.
- * A bridge may print nonsense and succeed: only sizes that agree count.
+ * sectors are seen. A bridge may print nonsense and succeed: only sizes that agree count.
  */
 export function readHiddenSectors(texts: {
   readonly identify: string;

@@ -6,8 +6,7 @@ import { compareDisks, serialKey, wwnOf } from '#shared/disks/same-disk.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /**
- * Refuses to erase disks that something uses which is not a RAID array, or an array that a disk to be kept is
- * in too.
+ * Refuses to erase disks that something uses which is not a RAID array, or an array that a disk to be kept is in too.
  * @throws AppError `storage_error` naming disk and user.
  */
 export function requireUnusedDisks(disks: readonly BlockDevice[], kept: readonly BlockDevice[]): void {

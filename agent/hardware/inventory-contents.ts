@@ -6,9 +6,8 @@ import type { DiskContent } from '#shared/wire/inventory.ts';
 
 /**
  * Reads what stands on a disk now, by `blkid`'s low-level probing (udev's database lags behind): its partition table or
- * what
- * covers the whole of it, its partitions, the arrays and volumes made of it. `null`, with the reason logged, when the
- * disk can't be read: a broken disk must not hide the others.
+ * what covers the whole of it, its partitions, the arrays and volumes made of it. `null`, with the reason logged, when
+ * the disk can't be read: a broken disk must not hide the others.
  */
 export async function readContents(
   device: BlockDevice,

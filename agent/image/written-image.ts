@@ -11,8 +11,7 @@ export interface WrittenImage {
   readonly device: string;
   /**
    * Identifier of the root: of a whole-disk image the MBR's disk identifier, `0x12345678`, or `null` when it is zero;
-   * of a partition image the
-   * root file system's UUID.
+   * of a partition image the root file system's UUID.
    */
   readonly rootUuid: string | null;
   /** UUID of a partition image's ESP; `null` without ESP. */

@@ -75,8 +75,7 @@ const collectors: Readonly<Record<string, Collector>> = {
 
 /**
  * Builds the report of what the machine is, in the form of ironic-python-agent's inspection (agent-protocol.md §2.5). A
- * collector that fails
- * or is unknown costs its own part; `error` reports it, and the conductor fails the inspection.
+ * collector that fails or is unknown costs its own part; `error` reports it, and the conductor fails the inspection.
  */
 async function buildReport(names: readonly string[], services: ReportServices): Promise<Report> {
   const errors: string[] = [];

@@ -43,7 +43,7 @@ async function examine(run: Run, device: string): Promise<RestingArray | undefin
   }
 }
 
-/** Array that mdadm's answer tells of. */
+/** Reads the array from mdadm's answer. */
 function arrayOf(device: string, uuid: string, examined: string): RestingArray {
   const said = new Map([...examined.matchAll(/^(\w+)=(.+)$/gm)].map(([, key = '', value = '']) => [key, value.trim()]));
   const full = said.get('MD_NAME');

@@ -36,8 +36,7 @@ const Listing = z.object({ signatures: z.array(z.object({ type: z.string() })) }
 
 /**
  * Reads what a disk or partition is known by, as `wipefs` names it, each once: `ext4`, `LVM2_member`, `gpt`, `PMBR`.
- * Unlike
- * `blkid` it reports all of them where several contradict each other. Changes nothing.
+ * Unlike `blkid` it reports all of them where several contradict each other. Changes nothing.
  * @throws AppError `command_failed` when it can't be read; `storage_error`
  */
 export async function readSignatures(run: Run, device: string): Promise<readonly string[]> {

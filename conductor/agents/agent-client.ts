@@ -19,9 +19,8 @@ const accountName = /username|verify_ca/i;
 
 /**
  * Selects the fields of `driver_info` that in-band steps read: `agent_burnin_cpu_timeout`,
- * `agent_erase_devices_iterations` and the like.
- * A BMC's address and password are none of the machine's business, and no secret leaves: not by its key's name at any
- * depth, not as a login in a URL.
+ * `agent_erase_devices_iterations` and the like. A BMC's address and password are none of the machine's business, and
+ * no secret leaves: not by its key's name at any depth, not as a login in a URL.
  */
 export function agentSettings(driverInfo: JsonObject): JsonObject {
   return Object.fromEntries(

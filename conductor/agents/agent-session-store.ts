@@ -30,8 +30,7 @@ export interface BootClient {
 
 /**
  * Inserts a session as `insertAgentSession` does, for a machine whose iPXE fetches its token. Anyone who was shown a
- * token before it by a lookup
- * can't have been the machine, and loses it: unless it has called in since.
+ * token before it by a lookup can't have been the machine, and loses it: unless it has called in since.
  */
 export async function giveAgentSession(
   db: Queryable,

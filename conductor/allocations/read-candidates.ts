@@ -118,8 +118,8 @@ async function readWhere(
 }
 
 /**
- * Locks those of these nodes that nobody changes, as they are now, until the transaction ends: a query, sent when it
- * is waited for; `byUuid` reads its rows.
+ * Locks those of these nodes that nobody changes, as they are now, until the transaction ends: a query, sent when it is
+ * waited for; `byUuid` reads its rows.
  */
 export function lockCandidates(tx: Transaction, nodeUuids: readonly string[]) {
   return tx

@@ -48,8 +48,7 @@ export function indexRules(rules: readonly AccessRule[]): ReadonlyMap<string, Ac
 
 /**
  * Rules for who may change which field of a node (`baremetal:node:update:…` of Ironic); fields that are not here nobody
- * may. Whose a
- * node is, no project decides, nor may it be reached by another BMC than its administrators say.
+ * may. Whose a node is, no project decides, nor may it be reached by another BMC than its administrators say.
  */
 export const patchRules: Readonly<Record<string, Access>> = {
   driver: administerOwn,

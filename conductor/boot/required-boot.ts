@@ -16,8 +16,7 @@ const ramdiskStates: ReadonlySet<ProvisionState> = new Set<ProvisionState>([
 
 /**
  * Decides what a machine that boots from the network is to boot. Once its instance has been powered on it is the
- * instance's,
- * even while the state is still `deploying`.
+ * instance's, even while the state is still `deploying`.
  */
 export function requiredBoot(facts: {
   readonly provisionState: ProvisionState;

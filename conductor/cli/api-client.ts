@@ -76,8 +76,7 @@ export interface ApiClient {
 
 /**
  * Calls as `call` does; the answer is taken to be what the schema of the operation (`conductor/api`) says. It is not
- * parsed by it: a newer
- * conductor may add fields.
+ * parsed by it: a newer conductor may add fields.
  */
 export async function callFor<Expected extends object>(
   client: ApiClient,

@@ -14,8 +14,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 
 /**
  * Describes what happened between two looks at a site action, a line each, in order of time; for logs, where nothing
- * can be drawn
- * over. Pure.
+ * can be drawn over. Pure.
  */
 export function describeActionChanges(before: ActionAnswer | undefined, after: ActionAnswer, now: Date): string[] {
   const known = before?.id === after.id ? before : undefined;

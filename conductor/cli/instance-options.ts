@@ -33,8 +33,7 @@ const checksumKeys = ['image_checksum', 'image_os_hash_algo', 'image_os_hash_val
 
 /**
  * Finds the fields of the node's instance_info that are others with this image; null = to be taken away, for the
- * checksum of one image
- * must not stay beside the next. Pure.
+ * checksum of one image must not stay beside the next. Pure.
  */
 export function changesForImage(node: NodeAnswer, image: WantedImage): Record<string, string | null> {
   const before = node.instance_info ?? {};

@@ -37,8 +37,7 @@ export function readFault(body: string): Fault {
 
 /**
  * Reads what an Ironic error body has within: a JSON document inside a JSON document, `{"error_message":
- * "{\"faultstring\": …}"}`,
- * or the object itself. `undefined` for anything else.
+ * "{\"faultstring\": …}"}`, or the object itself. `undefined` for anything else.
  */
 function readIronicFault(body: string): Inner | undefined {
   const outer = Outer.safeParse(parseJson(body));

@@ -4,8 +4,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 
 /**
  * A change that a round makes in a cluster and can't find again by looking: once it is done, nothing there shows that
- * it was
- * otherwise.
+ * it was otherwise.
  */
 export interface ClusterChange {
   readonly kind:

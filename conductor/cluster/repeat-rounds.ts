@@ -33,9 +33,9 @@ export type RoundMessage = {
 };
 
 /**
- * Outcome of one look at a cluster. A round does what can be done now and keeps no memory but the
- * cluster's own state: it may be repeated after a crash, and by another conductor. What cannot get
- * better by waiting is thrown as an AppError instead.
+ * Outcome of one look at a cluster. A round does what can be done now and keeps no memory but the cluster's own state:
+ * it may be repeated after a crash, and by another conductor. What cannot get better by waiting is thrown as an
+ * AppError instead.
  */
 export type Round =
   | { readonly state: 'done'; readonly messages: readonly RoundMessage[] }

@@ -5,9 +5,8 @@ import type { Line, TerminalOptions } from '#shared/terminal/terminal.ts';
 
 /**
  * Limits of a driver's call. Drivers never decide and know no database: they answer a question about one node's BMC or
- * do one
- * thing, wait until the BMC confirms it, and throw `AppError` (`bmc_error`, `unavailable`, `timeout`, `not_supported`,
- * `invalid_argument`) otherwise.
+ * do one thing, wait until the BMC confirms it, and throw `AppError` (`bmc_error`, `unavailable`, `timeout`,
+ * `not_supported`, `invalid_argument`) otherwise.
  */
 
 export interface CallOptions {

@@ -42,8 +42,7 @@ export const patienceMs = 5 * 60_000;
 
 /**
  * Advises the operator what to do next, in a few sentences; `null` while there is nothing to do. For flows that have
- * failed
- * or were aborted (as long as the node rests where that has left it), that rest, or that wait for too long.
+ * failed or were aborted (as long as the node rests where that has left it), that rest, or that wait for too long.
  */
 export function adviceFor(facts: AdviceFacts): string | null {
   const { node, step } = facts;

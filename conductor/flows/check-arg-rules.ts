@@ -17,8 +17,7 @@ const patternMs = 20;
 
 /**
  * Finds arguments that are wrong by what the agent says of their values: `note must be a text, not a list`. Arguments
- * that it says
- * nothing of are left to the step.
+ * that it says nothing of are left to the step.
  */
 export function findWrongArgs(args: Readonly<Record<string, unknown>>, rules: ArgRules): string[] {
   const patience = { isOver: false };

@@ -150,8 +150,7 @@ export interface Plan {
   readonly steps: readonly PlannedStep[];
   /**
    * Computes the hash of the steps, of what they are about and of the disks that they cost: another image or disk is
-   * another plan. Reads
-   * what few ask for. @param withoutDisks what it is as long as the disks are not known
+   * another plan. Reads what few ask for. @param withoutDisks what it is as long as the disks are not known
    */
   readonly hash: (withoutDisks?: 'without disks') => Promise<string>;
   readonly destroys: PlanDestroys;

@@ -21,8 +21,7 @@ import { wipeOf } from '#conductor/nodes/requested-wipe.ts';
 
 /**
  * Does what a verb does, in the transaction in which it was found possible: the flow before is ended, the node moved,
- * and the
- * new flow, if there is one, inserted with its steps.
+ * and the new flow, if there is one, inserted with its steps.
  * @returns whether a conductor has something to do for the node now
  * @throws AppError `conflict` for a node that leaves its clusters, `lease_lost` and `conflict` as `requireAction`, and
  * what planning throws

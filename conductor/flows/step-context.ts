@@ -47,9 +47,9 @@ export interface StepContext
   readonly bmc: () => Bmc;
   /** Reads facts. @throws AppError `database_error` */
   readonly ask: <T>(answer: Promise<T>) => Promise<T>;
-  /** For a step that must not lose power: records it, before something begins that is not asked of the BMC. */
+  /** Records that power is held, in a step that must not lose it, before something begins that is not asked of the BMC. */
   readonly keepPower: () => Promise<void>;
-  /** For the same: records that the machine is off for the step's reset, before it is switched on again. */
+  /** Records, in such a step, that the machine is off for the step's reset, before it is switched on again. */
   readonly noteOff: () => Promise<void>;
   readonly session: AgentSessionRow | undefined;
   /** @throws AppError `agent_error` when no agent has called in. */

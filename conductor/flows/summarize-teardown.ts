@@ -31,8 +31,7 @@ export interface WhatRemains {
 
 /**
  * Summarizes what a teardown of a node has come to, from its flows in the order in which they ran: `decommission`,
- * `teardown`,
- * `wipe`, `leave_cluster`. Nothing of it is undone by itself. Pure.
+ * `teardown`, `wipe`, `leave_cluster`. Nothing of it is undone by itself. Pure.
  * @param wayToWipe of a node that owes a wipe: what pays it. Flows that are not shown may have paid it meanwhile.
  */
 export function summarizeTeardown(node: string, flows: readonly ReportedFlow[], wayToWipe?: string): WhatRemains {

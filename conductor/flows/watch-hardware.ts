@@ -114,8 +114,7 @@ async function addEvents(
 
 /**
  * Selects the entries after the last known one, 20 critical ones and 20 others at most; where that has gone from the
- * log, those that are
- * younger. Of a log that was never read only the newest entry: older ones can be read at the BMC.
+ * log, those that are younger. Of a log that was never read only the newest entry: older ones can be read at the BMC.
  */
 export function newEntries(entries: readonly LogEntry[], last: string | undefined): readonly LogEntry[] {
   if (last === undefined) return entries.slice(-1);

@@ -23,9 +23,8 @@ const unused = "Shipyard's client gives it; here it means nothing";
 
 /**
  * Adds the parameters of Shipyard's client to a query (`shipyard_client/api_client/base_client.py`: `verbosity` to
- * every one,
- * `shipyard_api_client.py`: `cleartext-secrets`), taken by all of these paths. Notes alone have a verbosity, and
- * documents secrets.
+ * every one, `shipyard_api_client.py`: `cleartext-secrets`), taken by all of these paths. Notes alone have a verbosity,
+ * and documents secrets.
  */
 export function airshipQuery<Shape extends z.ZodRawShape>(shape: Shape) {
   return z.strictObject({

@@ -61,10 +61,8 @@ const fileEvents: Readonly<Record<string, BootEventName>> = { vmlinuz: 'kernel',
 
 /**
  * Mounts what machines fetch while they boot: `/boot/boot.ipxe`, `/boot/node.ipxe?mac=`, the ramdisk, `/media/*` by
- * virtual media, iPXE itself, `/images/*`.
- * Open to everyone on the network, as firmware can't authenticate: nothing secret is served, but the token of a boot to
- * the
- * first who asks.
+ * virtual media, iPXE itself, `/images/*`. Open to everyone on the network, as firmware can't authenticate: nothing
+ * secret is served, but the token of a boot to the first who asks.
  * @throws AppError `invalid_argument` at once for a public URL or kernel parameters that can't stand in a script.
  */
 export function bootRoutes(options: BootRoutesOptions): Hono {

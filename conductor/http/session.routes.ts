@@ -39,8 +39,7 @@ const attributes = (config: CookieConfig) =>
  * Finds what proves who sends the request: a header, or else a browser's session, which pages of other sites could use
  * too.
  * @throws AppError `invalid_argument` for a header that can't be read, `forbidden` for a change by a session that has
- * not
- * surely come from the board.
+ * not surely come from the board.
  */
 export async function credentialsOf(
   c: Context,

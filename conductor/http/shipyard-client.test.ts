@@ -77,8 +77,8 @@ const words = (text: string): string[] => text.split(' ');
 
 /**
  * Keys that its printer reads (`cli/cli_format_common.py`; of notes and Status objects `cli/format_utils.py`).
- * `format_notes`
- * prints "Unparseable Note" where one is missing, `gen_action_validations` breaks off, the rest prints "None".
+ * `format_notes` prints "Unparseable Note" where one is missing, `gen_action_validations` breaks off, the rest prints
+ * "None".
  */
 const printed = {
   action: words(

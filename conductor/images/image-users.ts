@@ -21,10 +21,8 @@ export interface ImageMention extends Omit<ImageUser, 'kind'> {
 
 /**
  * Finds the users of images in chunks, by the image's name: nodes, whose `instance_info` stays while they are deployed;
- * flows that
- * have not ended; templates, runbooks, and every stored revision of a site. An image of that name on another server
- * counts, too:
- * rather one is kept too many.
+ * flows that have not ended; templates, runbooks, and every stored revision of a site. An image of that name on another
+ * server counts, too: rather one is kept too many.
  * @param sealed what revisions say that only `sites` can read
  */
 export async function findImageUsers(

@@ -58,8 +58,7 @@ function isText(value: unknown): value is string {
 
 /**
  * Finds what the image that is to be deployed has in common with the one that was written last; `undefined` where that
- * was
- * erased since, or one of them is not among this conductor's images, which are open to everyone.
+ * was erased since, or one of them is not among this conductor's images, which are open to everyone.
  */
 export async function findKeptChunks(
   db: Queryable,

@@ -74,8 +74,7 @@ export function outboxInsert(nodeUuid: Placeholder, events: SQL): SQL {
 
 /**
  * Notifies webhooks of the owners of allocations of what has become of these; after the statement that changed them,
- * and before the one
- * that deletes them.
+ * and before the one that deletes them.
  */
 export async function notifyWebhooksOfAllocations(
   tx: Transaction,

@@ -27,8 +27,7 @@ const addresses = (targets: readonly BondedPort[]): string => targets.map(({ por
 
 /**
  * Lists faults in how a node's ports and port groups fit the bonds of its switches: several ports of a bond are one
- * port
- * group, and all of a group's are at bonds or none is; at one switch they share a bond, at two each switch has one
+ * port group, and all of a group's are at bonds or none is; at one switch they share a bond, at two each switch has one
  * (MLAG).
  */
 export function bondFaults(targets: readonly BondedPort[]): string[] {

@@ -91,8 +91,8 @@ export function parseNetworkInterface(name: string): NetworkInterfaceName {
 
 /**
  * Plans what connecting a node means: nothing for `noop` and `flat`; for `switchport` a network, or none, for each port
- * that has
- * a `local_link_connection`. A PXE-enabled port must have one, other ports may go without and stay as they are.
+ * that has a `local_link_connection`. A PXE-enabled port must have one, other ports may go without and stay as they
+ * are.
  * @throws AppError `invalid_argument` listing every fault with the port's address and what would be right.
  */
 export function planNetworkMove(options: {

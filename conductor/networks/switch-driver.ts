@@ -54,8 +54,7 @@ export interface SwitchConnection {
   apply(settings: readonly SwitchPortSetting[], signal?: AbortSignal): Promise<void>;
   /**
    * Has settings of ports that are so already outlast a restart of the switch, unless this connection has done so. A
-   * conductor
-   * that was lost may have set them and saved nothing. Without it a switch saves by itself.
+   * conductor that was lost may have set them and saved nothing. Without it a switch saves by itself.
    */
   save?(settings: readonly SwitchPortSetting[], signal?: AbortSignal): Promise<void>;
   /**

@@ -17,14 +17,13 @@ export interface RuleCall {
   readonly args: Readonly<Record<string, unknown>>;
   /** Done for each of these, which `{item}` stands for. */
   readonly loop?: readonly unknown[] | Readonly<Record<string, unknown>> | undefined;
-  /** For a condition with a loop: for which of them it must hold; default: any. */
+  /** Items of a condition's loop for which it must hold; default: any. */
   readonly multiple?: 'any' | 'all' | 'first' | 'last' | undefined;
 }
 
 /**
  * Lists what `{item}` stands for, time after time: the elements of a list, or once an object as a whole; `undefined`
- * without a
- * loop, for which Ironic's answers have an empty list. Pure.
+ * without a loop, for which Ironic's answers have an empty list. Pure.
  */
 export function itemsOf(loop: RuleCall['loop']): readonly unknown[] | undefined {
   if (loop === undefined || Object.keys(loop).length === 0) return undefined;

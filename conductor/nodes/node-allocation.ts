@@ -41,9 +41,8 @@ export function requireReleasable(node: NodeRow): void {
 
 /**
  * Finds what an operator's change of a node means for its allocation (allocation.md §6): without its `instance_uuid`
- * the node
- * is given back, which `requireReleasable` may forbid; its owner, or the lessee that got it, stays while the allocation
- * has one.
+ * the node is given back, which `requireReleasable` may forbid; its owner, or the lessee that got it, stays while the
+ * allocation has one.
  * @returns the change with what follows from it; `releases` = the allocation is to be deleted with it
  * @throws AppError `conflict`.
  */

@@ -53,8 +53,7 @@ export async function addHistory(db: Queryable, entry: HistoryEntry): Promise<vo
 
 /**
  * Adds history as `addHistory` does, for what a machine causes that has proved nothing: anybody can, as often as they
- * like, and fills no
- * more than a share of the history.
+ * like, and fills no more than a share of the history.
  * @param keep so many of its type and severity
  */
 export async function addStrangersHistory(db: Queryable, entry: HistoryEntry, keep = strangersShare): Promise<void> {

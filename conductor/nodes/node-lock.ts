@@ -65,8 +65,7 @@ export async function withNodeLock<Result>(
 
 /**
  * Tries for an operator, because something may hold a node for moments only: two seconds, as in Ironic (ironic-api.md
- * §3.3). Ironic
- * looks three times; a conductor amid a flow would often hold the node again at just these moments.
+ * §3.3). Ironic looks three times; a conductor amid a flow would often hold the node again at just these moments.
  */
 const attempts = 21;
 const tryMs = 100;

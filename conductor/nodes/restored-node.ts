@@ -11,8 +11,7 @@ type Restored = Pick<NodeRow, 'uuid' | 'name' | 'fault'>;
 
 /**
  * Refuses verbs on a node from a dump: what is known of it may be long past, an instance run where a deploy was under
- * way. Until somebody says
- * what it is, no verb acts on it. Making it safe would switch that instance off.
+ * way. Until somebody says what it is, no verb acts on it. Making it safe would switch that instance off.
  * @throws AppError `invalid_argument` naming the verbs that say it
  */
 export function requireKnownMachine(node: Restored, verb: ProvisionVerb): void {

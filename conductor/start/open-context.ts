@@ -73,8 +73,8 @@ const waitMs = 300_000;
 
 /**
  * Makes the one writer of switches: of all conductors on the database, one changes a switch at a time. The lock ends
- * with the conductor, or its connection
- * to the database. A lock that PostgreSQL waits for would not hear of an abort: hence the tries.
+ * with the conductor, or its connection to the database. A lock that PostgreSQL waits for would not hear of an abort:
+ * hence the tries.
  */
 export function oneSwitchWriter(database: Pick<Database, 'exclusive' | 'lock'>): OneWriter {
   if (database.exclusive) return (_switchId, signal, work) => work(signal);

@@ -54,8 +54,8 @@ export interface RestingArray {
 
 /**
  * Recognizes what the kernel lists beside disks: memory, optical drives, and the areas of an eMMC for its own boot code
- * and keys,
- * of a few MiB and write-protected. Its general-purpose areas (`gp0`) are disks: a tenant may keep data there. Pure.
+ * and keys, of a few MiB and write-protected. Its general-purpose areas (`gp0`) are disks: a tenant may keep data
+ * there. Pure.
  */
 export function isNoDisk(name: string): boolean {
   return /^\/dev\/((zram|ram|fd|nbd|sr)\d|mmcblk\d+(boot\d+|rpmb)$)/.test(name);

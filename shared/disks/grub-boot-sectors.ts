@@ -2,8 +2,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 
 /**
  * Sizes for writing what `grub-bios-setup` would, without a block device: offsets are those of GRUB 2's
- * `include/grub/i386/pc/boot.h`
- * (`GRUB_BOOT_MACHINE_KERNEL_SECTOR` and so on), stable since GRUB 2.00.
+ * `include/grub/i386/pc/boot.h` (`GRUB_BOOT_MACHINE_KERNEL_SECTOR` and so on), stable since GRUB 2.00.
  */
 const sectorSize = 512;
 const bootCodeSize = 440;

@@ -63,8 +63,7 @@ function whyUnknown({ unread, restingArrays = [] }: Disk): string {
 
 /**
  * Finds what each entry protects among `devices`, in the order of the list: pure. A volume goes with its members, so
- * that an
- * entry for a volume protects these too, down to the disks.
+ * that an entry for a volume protects these too, down to the disks.
  * @throws AppError as `readSkipList` and its test.
  */
 export function protectedDevices(

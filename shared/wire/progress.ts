@@ -40,10 +40,10 @@ export const Progress = z.object({
   /** Bytes of the image as downloaded (compressed where it is). */
   done_bytes: z.number().int().nonnegative().optional(),
   total_bytes: z.number().int().nonnegative().optional(),
-  /** For an image in chunks, of `done_bytes`: what the disk held in place, and elsewhere. */
+  /** Bytes, of `done_bytes` of an image in chunks, that the disk held in place, and elsewhere. */
   kept_bytes: z.number().int().nonnegative().optional(),
   copied_bytes: z.number().int().nonnegative().optional(),
-  /** For an image in chunks: bytes that came from its server, and from machines that deploy it too, compressed. */
+  /** Bytes of an image in chunks that came from its server, and from machines that deploy it too, compressed. */
   fetched_bytes: z.number().int().nonnegative().optional(),
   neighbour_bytes: z.number().int().nonnegative().optional(),
   /** Bytes per second over the last interval. */

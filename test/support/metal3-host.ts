@@ -242,8 +242,7 @@ function inUse(ironic: Ironic, name: string) {
 
 /**
  * Asks Ironic as metal3's baremetal-operator does, in its own order (`pkg/provisioner/ironic`): each answer that it
- * reads is
- * held against what it expects, and everything is tried again where it tries again.
+ * reads is held against what it expects, and everything is tried again where it tries again.
  */
 export function metal3Host(url: string, options: Metal3HostOptions) {
   const ironic = talkToIronic(url, options.name);

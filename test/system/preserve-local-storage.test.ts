@@ -7,8 +7,7 @@ import { createOperator, type Operator } from '#test/support/operator.ts';
 
 /**
  * Disks that a wipe preserves stay off the next deploy, on a machine whose data disk is the smaller one: without hints
- * it would
- * be the root device, for in the ramdisk it looks as free as the other.
+ * it would be the root device, for in the ramdisk it looks as free as the other.
  */
 
 const name = 'keeper';

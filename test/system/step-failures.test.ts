@@ -3,9 +3,9 @@ import { change, type FailingDeploys, openFailingDeploys } from '#test/support/f
 import { off, type StepNode, step, waitUntil } from '#test/support/step-node.ts';
 
 /**
- * A flow ends, and the operator reads why, when a step of each sort (the agent's, the driver's, the
- * conductor's own) goes wrong in each way. That a conductor dies, or a step runs twice: `every-flow.test.ts`; that time
- * runs out: `step-timeouts.test.ts`.
+ * A flow ends, and the operator reads why, when a step of each sort (the agent's, the driver's, the conductor's own)
+ * goes wrong in each way. That a conductor dies, or a step runs twice: `every-flow.test.ts`; that time runs out:
+ * `step-timeouts.test.ts`.
  */
 
 let deploys: FailingDeploys;

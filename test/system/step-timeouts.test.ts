@@ -3,8 +3,8 @@ import { change, type FailingDeploys, openFailingDeploys } from '#test/support/f
 import { off, type StepNode, step, waitUntil } from '#test/support/step-node.ts';
 
 /**
- * A deploy ends, and the operator reads why, when a step takes too long, nothing is heard any more, or what may
- * pass is tried again. Each conductor has time limits of its own, so that none strikes where another is meant.
+ * A deploy ends, and the operator reads why, when a step takes too long, nothing is heard any more, or what may pass is
+ * tried again. Each conductor has time limits of its own, so that none strikes where another is meant.
  */
 
 let deploys: FailingDeploys;

@@ -11,8 +11,7 @@ import { say } from '#test/support/say.ts';
 
 /**
  * One machine shows as much of a deploy under UEFI as it can: software RAID 1, BIOS settings by EFI variables, a
- * conductor that
- * is killed amid the image, a step of one's own, and the system's boot with a disk pulled.
+ * conductor that is killed amid the image, a step of one's own, and the system's boot with a disk pulled.
  */
 
 let lab: Lab | undefined;

@@ -188,8 +188,7 @@ const line =
 
 /**
  * Reads what a line of dnsmasq's log says of a machine that boots: an address that it was given, that none is left, or
- * that it
- * got its boot file beside another server's answer. `undefined` for all other lines. Pure.
+ * that it got its boot file beside another server's answer. `undefined` for all other lines. Pure.
  */
 export function readDhcpLine(text: string): DhcpSighting | undefined {
   const [, kind, address, given = '', rest = ''] = line.exec(text) ?? [];

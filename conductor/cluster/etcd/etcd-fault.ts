@@ -3,8 +3,7 @@ import { AppError, type ErrorCode } from '#shared/errors/app-error.ts';
 
 /**
  * The reason that kept a member from answering as it should: no connection, or none in time; certificates that don't
- * fit; a user who
- * may not; etcd's refusal of what can't be done now; an answer that is not etcd's.
+ * fit; a user who may not; etcd's refusal of what can't be done now; an answer that is not etcd's.
  */
 export type EtcdFault = 'unreachable' | 'tls' | 'denied' | 'refused' | 'invalid';
 

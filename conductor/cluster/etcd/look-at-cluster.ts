@@ -86,8 +86,7 @@ async function probe(client: EtcdClient, url: string): Promise<Probe> {
 
 /**
  * Probes the members that no endpoint has led to; anything else that answers there (`localhost` is advertised by
- * default) is not one. A
- * password that the endpoints get over TLS goes nowhere without.
+ * default) is not one. A password that the endpoints get over TLS goes nowhere without.
  */
 async function probeMembers(client: EtcdClient, members: readonly Listed[], known: readonly Probe[]): Promise<Probe[]> {
   const reached = new Set(known.map(({ status }) => status?.header.member_id));

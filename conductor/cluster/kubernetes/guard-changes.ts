@@ -90,8 +90,7 @@ interface NodeWork {
 
 /**
  * Finds the rights that the account lacks to take nodes out of the cluster. To evict, and to read daemon sets, it may
- * be
- * allowed in all namespaces, or in those of the nodes' pods.
+ * be allowed in all namespaces, or in those of the nodes' pods.
  * @throws AppError as `Cluster.request`
  */
 export async function findMissingNodeRights(

@@ -6,8 +6,7 @@ export const decommissionValue = 'enabled';
 
 /**
  * Labels that a kubelet says of its own node, and would say again: what it may set itself below `kubernetes.io` and
- * `k8s.io`
- * according to Kubernetes' NodeRestriction.
+ * `k8s.io` according to Kubernetes' NodeRestriction.
  */
 const ownKeys: ReadonlySet<string> = new Set([
   'kubernetes.io/hostname',

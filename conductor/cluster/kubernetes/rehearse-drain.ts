@@ -21,8 +21,7 @@ const lookMs = 30_000;
 
 /**
  * Describes what a drain of the node would do now, in its words; nothing is touched (`kubectl drain --dry-run`).
- * Obstacles in
- * its way are errors among them; the last message sums up.
+ * Obstacles in its way are errors among them; the last message sums up.
  * @throws AppError as `Cluster.request`; `not_found` when the cluster has no such node
  */
 export async function rehearseDrain(

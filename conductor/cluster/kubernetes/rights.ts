@@ -27,8 +27,7 @@ const Review = z.looseObject({ status: z.looseObject({ allowed: z.boolean() }) }
 
 /**
  * Finds those of the rights that the kubeconfig's account lacks (SelfSubjectAccessReview), as in `create
- * pods/eviction`. An account
- * that the server doesn't let ask lacks nothing that is known.
+ * pods/eviction`. An account that the server doesn't let ask lacks nothing that is known.
  * @throws AppError as `Cluster.request`
  */
 export async function findMissingRights(

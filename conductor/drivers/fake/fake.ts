@@ -90,8 +90,8 @@ export interface FakeOptions {
 
 /**
  * Driver of simulated machines. The interfaces `fake` are the default, as in Ironic: nothing is done at the machine.
- * With `deploy_interface` `direct`,
- * `inspect_interface` or `rescue_interface` `agent` it waits for an agent, as any other node.
+ * With `deploy_interface` `direct`, `inspect_interface` or `rescue_interface` `agent` it waits for an agent, as any
+ * other node.
  */
 export const fakeDriver: DriverDefinition<FakeOptions> = {
   name: 'fake-hardware',

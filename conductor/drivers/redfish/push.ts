@@ -9,7 +9,7 @@ import { type FileBody, fileBody, fileForm } from '#shared/peers/file-form.ts';
 export interface PushTarget {
   /** An item of the inventory that is what is updated; `undefined` = the image alone says what it is for. */
   readonly item: string | undefined;
-  /** For `bios` and `bmc`: their resource, and items of the inventory by their names. */
+  /** Resource of `bios` or `bmc`, and items of the inventory by their names; absent for other parts. */
   readonly known?: {
     readonly type: 'BIOS' | 'BMC';
     readonly resource: string | undefined;

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { placeNamedBy, statusError, triesLater } from '#conductor/drivers/redfish/errors.ts';
 import { readRecordings } from '#test/recorded/read-recordings.ts';
 
-/** With what words BMCs refuse, and which of them pass. */
+/** BMCs' refusals are read by their words: which of them pass. */
 
 const agains = ['never', 'three times', 'until the time is over'] as const;
 

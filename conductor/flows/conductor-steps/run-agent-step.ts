@@ -92,8 +92,8 @@ export async function sendCommand(
 
 /**
  * Finds out what became of a command that was sent before this conductor or the answer was lost: a real
- * ironic-python-agent would
- * start it twice, and while it runs no agent takes another. `undefined` = the agent does not have it.
+ * ironic-python-agent would start it twice, and while it runs no agent takes another. `undefined` = the agent does not
+ * have it.
  */
 export async function resumeStarted(context: StepContext, name: string): Promise<ConductorStepOutcome | undefined> {
   if (!context.isRepeated) return undefined;

@@ -66,8 +66,7 @@ async function requireOwnAgent(context: StepContext): Promise<void> {
 
 /**
  * Chooses the disk that the deploy recorded, else the one that the operator's hints name. Before anything is touched,
- * all others must be such
- * that the next deploy can skip them.
+ * all others must be such that the next deploy can skip them.
  * @throws AppError `storage_error`
  */
 async function chooseOsDisk(context: StepContext): Promise<OsDisk> {

@@ -83,7 +83,7 @@ export interface DatabaseOptions {
   readonly url?: string | undefined;
   readonly dataDirectory: string;
   readonly log?: Log;
-  /** For a server of its own: the user that it runs as, and where its programs are. Default: what is found. */
+  /** User that a server of its own runs as, and where its programs are. Default: what is found. */
   readonly user?: string | undefined;
   readonly binDirectory?: string | undefined;
   /** A server that says nothing for so long is gone. Default 45. */
@@ -91,7 +91,7 @@ export interface DatabaseOptions {
   /** No other conductor uses the database: nothing keeps watch over this one's life. Default: of a server of its own. */
   readonly isAlone?: boolean;
   /**
-   * For a server that may be followed by another: the asking conductor, and the file that says what was answered.
+   * The asking conductor, and the file that says what was answered, for a server that may be followed by another.
    * Default: memory only.
    */
   readonly conductorName?: string;

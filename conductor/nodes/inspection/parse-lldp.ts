@@ -3,8 +3,7 @@ import type { LldpTlv } from '#shared/wire/inventory.ts';
 
 /**
  * A switch's description of itself, under the names of Ironic's `parse-lldp` hook: `switch_chassis_id`,
- * `switch_port_id`,
- * `switch_system_name`, `switch_mgmt_addresses`, `switch_port_untagged_vlan_id` …
+ * `switch_port_id`, `switch_system_name`, `switch_mgmt_addresses`, `switch_port_untagged_vlan_id` …
  */
 export type ParsedLldp = Readonly<Record<string, unknown>>;
 

@@ -85,8 +85,7 @@ const maximumEvents = 50_000;
 
 /**
  * Reads what has happened in one step of an action, a line each, in order of time: its notes of every verbosity, and
- * for the
- * step that deploys nodes what their flows did.
+ * for the step that deploys nodes what their flows did.
  */
 export async function readActionLog(
   { db }: Pick<SitesContext, 'db'>,

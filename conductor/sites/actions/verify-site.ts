@@ -54,8 +54,7 @@ export async function verifySite(work: ActionWork): Promise<StepEnd> {
 
 /**
  * Notes obstacles to a teardown: reported at once, since the operator who started it is still there, and waited for by
- * its
- * steps, for they may mend themselves.
+ * its steps, for they may mend themselves.
  */
 async function noteObstacles(work: ActionWork): Promise<Note[]> {
   const { action, context, site } = work;

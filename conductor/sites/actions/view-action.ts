@@ -209,10 +209,8 @@ export function viewPlan(plan: ActionPlan): ActionDryRun {
 
 /**
  * Adds the keys that Shipyard's client reads of actions, steps, notes and validations beside Baton's own
- * (airshipit/shipyard,
- * `src/bin/shipyard_client/shipyard_client/cli/cli_format_common.py` and `format_utils.py`): without them it prints
- * nothing,
- * or "Unparseable Note". Pure.
+ * (airshipit/shipyard, `src/bin/shipyard_client/shipyard_client/cli/cli_format_common.py` and `format_utils.py`):
+ * without them it prints nothing, or "Unparseable Note". Pure.
  */
 
 /** States of a step in Airflow's words: by `success` and `failed` its client counts. */

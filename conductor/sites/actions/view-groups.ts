@@ -140,8 +140,7 @@ interface WaitingGroup {
 
 /**
  * Describes for people what groups that have not begun wait for: groups by name, or for a free slot. Of others nothing;
- * nor of one
- * whose turn comes at the next beat. Pure.
+ * nor of one whose turn comes at the next beat. Pure.
  * @param maxParallelGroups null = it is not known
  */
 export function waitingFor(

@@ -8,8 +8,7 @@ import type { SiteDocument } from '#conductor/sites/site.ts';
 
 /**
  * Documents that nodes' documents name beside host profiles (Drydock, "Authoring Site Topology"). Fields that Baton has
- * no use for are
- * let be: ranges, relays, link speeds, versions of hardware.
+ * no use for are let be: ranges, relays, link speeds, versions of hardware.
  */
 const mtu = z
   .int(expected('a whole number'))

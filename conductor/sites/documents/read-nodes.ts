@@ -133,8 +133,7 @@ function unknownProfile(document: SiteDocument, name: string, others: string): S
 
 /**
  * Warns of what Drydock would do with a profile or node and Baton does not, and says what to do instead. A Warning
- * where the deployed
- * system would differ from what the document says.
+ * where the deployed system would differ from what the document says.
  */
 function notHonoured(
   document: SiteDocument,

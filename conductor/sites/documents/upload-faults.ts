@@ -21,8 +21,7 @@ export const usedSchemas: ReadonlySet<string> = new Set([
 
 /**
  * Finds what keeps a document from being stored at all: nobody could know what it is, or it has a password in it that
- * all
- * would see. Pure.
+ * all would see. Pure.
  */
 export function uploadFaults(document: JsonObject, locate: Locate): SiteFault[] {
   const { schema, name, metadata, data } = siteDocument('', document);

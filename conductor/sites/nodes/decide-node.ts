@@ -33,8 +33,7 @@ export const patienceMs = 10 * 60_000;
 
 /**
  * Decides what to do about a node now. The same for the same facts, no matter who asks: what an action has done already
- * is known from its
- * flows, the allocation and `site_nodes` alone. next-moves.md has every case. Pure.
+ * is known from its flows, the allocation and `site_nodes` alone. next-moves.md has every case. Pure.
  */
 export function decideNode(given: NodeCase): NodeDecision {
   const { order, facts } = given;

@@ -37,12 +37,9 @@ const releasing: ReadonlySet<ProvisionState> = new Set<ProvisionState>([...inSer
 
 /**
  * Decides what comes next for a node that is to be torn down, no flow being under way: out of its clusters, its
- * instance
- * released, its disks wiped, out of the cluster's list; then it is prepared as ever, kept, or forgotten. Each is done
- * once
- * by an action, whatever the node's state, and what has been done is known from this action's flows alone. While the
- * action
- * is paused nothing is begun. Pure.
+ * instance released, its disks wiped, out of the cluster's list; then it is prepared as ever, kept, or forgotten. Each
+ * is done once by an action, whatever the node's state, and what has been done is known from this action's flows alone.
+ * While the action is paused nothing is begun. Pure.
  */
 export function decideTeardown(given: NodeCase, node: ObservedNode, teardown: TeardownOrder): NodeDecision {
   return holdBack(given.order, decideNext(given, node, teardown));

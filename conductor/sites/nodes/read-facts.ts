@@ -30,8 +30,7 @@ export interface SiteFactsOf {
 
 /**
  * Reads what is known of all these nodes: one statement for those that are at work, which are most of them most of the
- * time,
- * and some more for all those about which something may have to be done.
+ * time, and some more for all those about which something may have to be done.
  */
 export async function readFacts(
   context: DesignContext & Pick<SitesContext, 'config'>,

@@ -65,8 +65,8 @@ function accessDiffers({ changes }: NonNullable<ReadNode['design']>): boolean {
 }
 
 /**
- * Judges a look at a node. Faults that would stop an action are a failure; what is
- * not as documented, no matter who may mend it, is listed separately. Pure.
+ * Judges a look at a node. Faults that would stop an action are a failure; what is not as documented, no matter who may
+ * mend it, is listed separately. Pure.
  * @param isWanted a group of the strategy has it deployed
  * @param bmc its answer, or why there is none
  */

@@ -121,8 +121,8 @@ export async function readRevision(reader: DocumentReader, id: number): Promise<
 const namedNodes = 5;
 
 /**
- * Describes nodes that the site has deployed, that run what it deployed still, and that are in no document any more:
- * `2 deployed nodes are in no document any more: n1, n2; they stay as they are`. `undefined` = there are none.
+ * Describes nodes that the site has deployed, that run what it deployed still, and that are in no document any more: `2
+ * deployed nodes are in no document any more: n1, n2; they stay as they are`. `undefined` = there are none.
  * @param names of the nodes in the documents
  */
 export async function describeLeftBehind(db: Queryable, names: ReadonlySet<string>): Promise<string | undefined> {

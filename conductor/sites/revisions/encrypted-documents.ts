@@ -28,8 +28,8 @@ const dataPlace = (digest: string): string => `site document ${digest}`;
 
 /**
  * Seals an upload for the store. The `data` of `storagePolicy: encrypted` (Deckhand) becomes its digest, which shows
- * whether it
- * has changed and nothing more, as Deckhand answers it; so does a BMC's password. `sealed` beside it has the data.
+ * whether it has changed and nothing more, as Deckhand answers it; so does a BMC's password. `sealed` beside it has the
+ * data.
  */
 export function sealContent(secrets: Secrets, { text, documents }: Content): StoredContent {
   if (!isSecretContent({ documents })) {

@@ -67,9 +67,8 @@ function isActedOn({ tags }: TaggedRevision): boolean {
 }
 
 /**
- * Nodes that a revision is known to be good for, in the data of its tag `site-action-success`: these `nodes`, else
- * all of its documents but those in `except`. A redeploy of one node says nothing of the others, nor does an action
- * that
+ * Nodes that a revision is known to be good for, in the data of its tag `site-action-success`: these `nodes`, else all
+ * of its documents but those in `except`. A redeploy of one node says nothing of the others, nor does an action that
  * left nodes as they were although their documents differ.
  */
 export interface Coverage {

@@ -17,9 +17,8 @@ export interface DecideOptions {
 
 /**
  * Decides what is to happen now in a site's deployment: the group deployment manager of seed 000 ("Process"), as
- * DESIGN.md
- * settles it. Plain values in and out, no memory: asked again with the decisions applied it answers nothing, until a
- * node's work has ended or a time has run out. The decisions hold in their order; all of them belong together.
+ * DESIGN.md settles it. Plain values in and out, no memory: asked again with the decisions applied it answers nothing,
+ * until a node's work has ended or a time has run out. The decisions hold in their order; all of them belong together.
  *
  * A group begins when all that it depends on have succeeded and a slot is free, and fails as soon as one of them has
  * failed. A run has ended when each group is `success` or `failure`.

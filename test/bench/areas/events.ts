@@ -15,9 +15,8 @@ const latencies = 60;
 
 /**
  * Area of what the stream of events costs: a thousand watchers at 200 changes a second, and how long one change takes
- * to one
- * watcher of ten thousand nodes. Changes are written into the database from here, so that they cost the conductor
- * nothing.
+ * to one watcher of ten thousand nodes. Changes are written into the database from here, so that they cost the
+ * conductor nothing.
  */
 export const eventsArea: Area = {
   name: 'events',

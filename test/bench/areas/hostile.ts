@@ -16,9 +16,8 @@ const hops = 11;
 
 /**
  * Area of what honest machines notice of hostile ones: deploys and `/healthz` while fifty agents answer the worst they
- * can, and
- * inspections while a thousand strangers drip reports. The baseline, in the same run, is the same beside fifty honest
- * machines that are deployed as often: what hostile ones cost more than these.
+ * can, and inspections while a thousand strangers drip reports. The baseline, in the same run, is the same beside fifty
+ * honest machines that are deployed as often: what hostile ones cost more than these.
  */
 export const hostileArea: Area = {
   name: 'hostile',

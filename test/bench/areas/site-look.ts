@@ -8,9 +8,8 @@ const rounds = 7;
 
 /**
  * Measures what a beat reads of 10,000 nodes at work, from a PostgreSQL that has not analysed its tables yet, as in the
- * first
- * minute of a site: of each its standing with flow and step, and its reservation. The baseline is ten times what 1,000
- * take.
+ * first minute of a site: of each its standing with flow and step, and its reservation. The baseline is ten times what
+ * 1,000 take.
  */
 export async function measureSiteLook(): Promise<Record<string, Figure>> {
   const [small, large] = [await lookMs(1000), await lookMs(10_000)];

@@ -15,8 +15,7 @@ const rounds = 3;
 
 /**
  * Measures what a drain of a hundred pods takes beyond the second that each of them needs to end: Baton's, and as the
- * baseline
- * `kubectl drain` of the same pods at the same simulated API server, over HTTPS, in turn.
+ * baseline `kubectl drain` of the same pods at the same simulated API server, over HTTPS, in turn.
  */
 export async function measureDrain({ say }: BenchContext): Promise<Record<string, Figure>> {
   const directory = await mkdtemp(join(tmpdir(), 'baton-bench-drain-'));

@@ -16,8 +16,7 @@ const joinMs = (index: number): number => ((index * 7) % 20) * 300;
 
 /**
  * Measures what a rolling redeploy of 20 simulated machines takes beyond the time that their kubelets take to join:
- * drain, labels,
- * wipe, deploy and the wait for Ready, a node. Machines, agents and the API server live in this process.
+ * drain, labels, wipe, deploy and the wait for Ready, a node. Machines, agents and the API server live in this process.
  */
 export async function measureRolling(context: BenchContext): Promise<Record<string, Figure>> {
   const small = await startSmallCluster();

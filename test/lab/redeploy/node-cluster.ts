@@ -14,8 +14,8 @@ import { type EtcdTestCluster, startEtcd } from '#test/support/etcd.ts';
 
 /**
  * Clusters that the machine is part of: a Kubernetes cluster, whose API server and kubelets are
- * `test/simulators/kubernetes`, and
- * an etcd cluster of three real members, of which one counts as the machine's. Both run beside the machine, not in it.
+ * `test/simulators/kubernetes`, and an etcd cluster of three real members, of which one counts as the machine's. Both
+ * run beside the machine, not in it.
  */
 export interface NodeCluster {
   readonly simulator: KubernetesSimulator;

@@ -22,8 +22,7 @@ export function proveNewInstance({ before, after }: { before: SeenInstance; afte
 
 /**
  * Proves by the switch's own record: off the tenant network before anything boots from the network, in the provisioning
- * network
- * whenever it does, in no network between the two, and back at last.
+ * network whenever it does, in no network between the two, and back at last.
  */
 export function provePort(changes: readonly PortChange[], looks: readonly DisksLook[]): Proof {
   const networkAt = (at: number): string => changes.findLast((change) => change.at <= at)?.network ?? 'tenant';

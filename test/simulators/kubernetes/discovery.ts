@@ -4,8 +4,7 @@ const verbs = ['create', 'delete', 'get', 'list', 'patch', 'update', 'watch'];
 
 /**
  * Answers what clients ask first: groups, versions, resources. The eviction stands beside pods with the version that a
- * cluster of
- * that age has.
+ * cluster of that age has.
  * @returns the body, or `undefined` for other paths
  */
 export function discover(path: string, eviction: 'v1' | 'v1beta1'): Record<string, unknown> | undefined {

@@ -2,9 +2,8 @@ import { z } from 'zod';
 
 /**
  * Shapes of the simulator's answers by DMTF's schemas (DSP8010 2026.1), written down by hand: properties with their
- * types
- * and words, those that a resource must have, and no others. Where the simulator gets another one, look it up there
- * first.
+ * types and words, those that a resource must have, and no others. Where the simulator gets another one, look it up
+ * there first.
  */
 
 const text = z.string().nullable();

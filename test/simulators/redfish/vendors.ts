@@ -1,8 +1,8 @@
 import type { Quirks } from '#test/simulators/redfish/faults.ts';
 
 /**
- * Vendors whose BMCs' published trees are shown, as far as a driver meets them: PowerEdge R750, ProLiant DL385
- * Gen10 Plus v2, ThinkSystem SR670 V2, SYS-821GE-TNHR, H262-Z63, OpenBMC's bmcweb, DGX H100, BlueField-3.
+ * Vendors whose BMCs' published trees are shown, as far as a driver meets them: PowerEdge R750, ProLiant DL385 Gen10
+ * Plus v2, ThinkSystem SR670 V2, SYS-821GE-TNHR, H262-Z63, OpenBMC's bmcweb, DGX H100, BlueField-3.
  */
 export const vendorNames = ['Dell', 'HPE', 'Lenovo', 'Supermicro', 'Gigabyte', 'OpenBMC', 'DGX', 'BlueField'] as const;
 export type VendorName = (typeof vendorNames)[number];

@@ -96,8 +96,7 @@ export interface ClusterRegistration {
 
 /**
  * Membership of a machine in its clusters when it was seen there last: what a redeploy has to bring back, and what
- * distinguishes the
- * new instance from the one before.
+ * distinguishes the new instance from the one before.
  */
 export const clusterMemberships = pgTable('cluster_memberships', {
   nodeUuid: ofNode().primaryKey(),

@@ -150,8 +150,7 @@ function joinLines(rows: ChangeRows, units: readonly Unit[]): string[] {
 
 /**
  * Finds the settings that undo others: ports are again as they were, and those whose former VLANs or bond are nothing
- * that Baton sets are
- * isolated, which is never more than they had. Pure.
+ * that Baton sets are isolated, which is never more than they had. Pure.
  */
 export function wayBack(
   settings: readonly SwitchPortSetting[],

@@ -7,8 +7,7 @@ import { familyRoutes, noIsolation } from '#conductor/networks/switches/os/aos-c
 
 /**
  * Reads ports of HPE Aruba AOS-CX from its REST API. Links are objects by name, or the paths themselves; none is an
- * empty
- * list. Pure.
+ * empty list. Pure.
  */
 
 export const Links = z.union([z.record(z.string(), z.unknown()), z.array(z.string()), z.string()]).nullish();
