@@ -198,9 +198,10 @@ test('a service that is aborted before its first step leaves its instance on', a
   if (!flow) throw new Error('no flow');
   await db.transaction((tx) => stopFlow(api.context, tx, flow, { error: 'aborted', thenEnd: false }));
   const after = await listSteps(db, flowUuid);
-  expect(after.map(({ step, state }) => [step, state])).toEqual([
-    ['boot_ramdisk', 'skipped'],
-    ['tear_down_agent', 'skipped'],
+  // the reason stands with the flow, and once
+  expect(after.map(({ step, state, error }) => [step, state, error])).toEqual([
+    ['boot_ramdisk', 'skipped', null],
+    ['tear_down_agent', 'skipped', null],
   ]);
   expect(await finishOpen()).toBe('service failed');
 });

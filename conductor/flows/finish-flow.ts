@@ -109,12 +109,17 @@ export async function abortFlow(context: EngineContext, lease: Lease, flow: Flow
   });
 }
 
-export async function skipPending(tx: Transaction, steps: readonly FlowStepRow[], options: SkipOptions): Promise<void> {
+/** Skips what has not run. The failure before it stands at the step that has failed, and is not repeated. */
+export async function skipPending(
+  tx: Transaction,
+  steps: readonly FlowStepRow[],
+  { conductor, now }: SkipOptions,
+): Promise<void> {
   const pending = steps.filter((each) => each.state === 'pending');
   if (pending.length > 0)
     await recordStepEvents(
       tx,
-      pending.map((step) => ({ step, event: 'skipped', ...options })),
+      pending.map((step) => ({ step, event: 'skipped', conductor, now })),
     );
 }
 
