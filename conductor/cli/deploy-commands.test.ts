@@ -30,8 +30,18 @@ test('deploy sets the image by its kind of checksum, then asks for active', asyn
     ['PUT', '/v1/nodes/n1/states/provision', { target: 'active' }],
   ]);
   await expect(terminal.run('deploy', 'n1', '--image', 'http://x', '--checksum', 'zz')).rejects.toThrow(
-    '64 hex digits',
+    '--checksum: it must be sha256: and 64 hexadecimal digits',
   );
+});
+
+test('the checksum that image add prints is taken as it stands', async () => {
+  terminal.nodeStates = [{ provision_state: 'available', target_provision_state: null }];
+  await terminal.run('deploy', 'n1', '--image', 'http://images/x.caibx', '--checksum', `sha256:${'ab'.repeat(32)}`);
+  expect(terminal.calls[0]?.[2]).toEqual([
+    { op: 'add', path: '/instance_info/image_source', value: 'http://images/x.caibx' },
+    { op: 'add', path: '/instance_info/image_os_hash_algo', value: 'sha256' },
+    { op: 'add', path: '/instance_info/image_os_hash_value', value: 'ab'.repeat(32) },
+  ]);
 });
 
 test("an image without a checksum does not keep the other image's; the same image keeps its own", async () => {

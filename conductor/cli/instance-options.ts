@@ -2,11 +2,12 @@ import type { NodeAnswer } from '#conductor/api/resources.ts';
 import type { ApiClient, Json } from '#conductor/cli/api-client.ts';
 import { type CommandInput, type CommandOption, flagOption, textOption, usageError } from '#conductor/cli/command.ts';
 import { readInputFile } from '#conductor/cli/input-files.ts';
+import { checksumForms, parseImageChecksum } from '#conductor/model/image-checksum.ts';
 
 /** Options that describe the image to write. */
 export const imageOptions = {
   image: { value: 'URL', meaning: "image to write; a deploy notes it in the node's instance_info, a plan does not" },
-  checksum: { value: 'HEX|URL', meaning: 'of the image: sha256 or sha512, by its length, or a URL of it' },
+  checksum: { value: 'sha256:HEX|URL', meaning: 'of the image, or the URL of a checksum file; sha512:HEX, too' },
 } as const satisfies Record<string, CommandOption>;
 
 /** An image and its checksum, as keys of instance_info. */
@@ -51,14 +52,12 @@ export async function noteImage(client: ApiClient, node: NodeAnswer, image: Want
   await client.call('PATCH', `/v1/nodes/${node.uuid}`, patch);
 }
 
-function checksumInfo(checksum: string | undefined): Record<string, string> {
-  if (checksum === undefined) return {};
-  if (/^https?:/.test(checksum)) return { image_checksum: checksum };
-  const algorithm = { 64: 'sha256', 128: 'sha512' }[checksum.length];
-  if (!algorithm || !/^[0-9a-f]+$/i.test(checksum)) {
-    throw usageError('--checksum: it must be a URL, 64 hex digits (sha256) or 128 (sha512)');
-  }
-  return { image_os_hash_algo: algorithm, image_os_hash_value: checksum };
+function checksumInfo(given: string | undefined): Record<string, string> {
+  if (given === undefined) return {};
+  const checksum = parseImageChecksum(given);
+  if (!checksum) throw usageError(`--checksum: it must be ${checksumForms}, not "${given}"`);
+  if ('url' in checksum) return { image_checksum: checksum.url };
+  return { image_os_hash_algo: checksum.algorithm, image_os_hash_value: checksum.hex };
 }
 
 /** A JSON file `{meta_data, user_data, network_data}`, or the base64 text of a gzipped ISO. */

@@ -6,6 +6,7 @@ import { Readable, Transform } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { usageError } from '#conductor/cli/command.ts';
+import { type ImageChecksum, parseImageChecksum } from '#conductor/model/image-checksum.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import { run, start } from '#shared/process/run.ts';
 
@@ -33,7 +34,7 @@ export interface OpenImage extends AsyncDisposable {
  * downloaded, `image_error`, `not_supported` for what it can't take
  */
 export async function openImage(source: string, folder: string, checksum: string | undefined): Promise<OpenImage> {
-  const wanted = parseChecksum(checksum);
+  const wanted = parseDigest(checksum);
   await mkdir(folder, { recursive: true });
   const scratch = await mkdtemp(join(folder, '.add-'));
   const dispose = (): Promise<void> => rm(scratch, { recursive: true, force: true });
@@ -134,20 +135,16 @@ function tooLarge(most: number): AppError {
   return new AppError('image_error', `it is larger than the ${most} bytes that may be taken of the disk's free space`);
 }
 
-interface Checksum {
-  readonly algorithm: string;
-  readonly hex: string;
-}
+type Digest = Exclude<ImageChecksum, { readonly url: string }>;
 
-function parseChecksum(given: string | undefined): Checksum | undefined {
+function parseDigest(given: string | undefined): Digest | undefined {
   if (given === undefined) return undefined;
-  const [, algorithm = '', hex = ''] = /^(sha256|sha512):([0-9a-f]+)$/i.exec(given) ?? [];
-  const digits = algorithm.toLowerCase() === 'sha512' ? 128 : 64;
-  if (hex.length !== digits) throw usageError(`--checksum: it must be sha256:HEX or sha512:HEX, not "${given}"`);
-  return { algorithm: algorithm.toLowerCase(), hex: hex.toLowerCase() };
+  const checksum = parseImageChecksum(given);
+  if (checksum && !('url' in checksum)) return checksum;
+  throw usageError(`--checksum: it must be sha256:HEX or sha512:HEX, not "${given}"`);
 }
 
-async function requireChecksum(source: string, file: string, { algorithm, hex }: Checksum): Promise<void> {
+async function requireChecksum(source: string, file: string, { algorithm, hex }: Digest): Promise<void> {
   const hash = createHash(algorithm);
   await pipeline(createReadStream(file, { highWaterMark: pieceBytes }), hash);
   const is = hash.digest('hex');

@@ -4,6 +4,7 @@ import { imagesIn } from '#conductor/images/image-users.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { flowSteps, flows } from '#conductor/kernel/db/schema/flow.ts';
 import { type NodeRow, nodes } from '#conductor/kernel/db/schema/node.ts';
+import { parseImageChecksum } from '#conductor/model/image-checksum.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { WrittenImage } from '#conductor/model/known-disk.ts';
 import { type ChunkIndex, zeroChunkId } from '#shared/chunks/chunk-index.ts';
@@ -48,8 +49,8 @@ function checksumOf(instanceInfo: JsonObject): string | undefined {
 
 /** `undefined` for another kind, and for the URL of one. */
 function sha256Of(checksum: string | undefined): string | undefined {
-  const hex = checksum?.replace(/^sha256:/i, '').toLowerCase() ?? '';
-  return /^[0-9a-f]{64}$/.test(hex) ? hex : undefined;
+  const parsed = parseImageChecksum(checksum ?? '');
+  return parsed && 'hex' in parsed && parsed.algorithm === 'sha256' ? parsed.hex : undefined;
 }
 
 function isText(value: unknown): value is string {

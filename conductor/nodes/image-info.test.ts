@@ -31,6 +31,9 @@ test('is what the agent takes', () => {
   expect(build({ image_source: image.image_source, image_checksum: 'http://x/SHA256SUMS' })).toMatchObject({
     checksum: 'http://x/SHA256SUMS',
   });
+  const digest = 'ab'.repeat(32);
+  const named = build({ image_source: image.image_source, image_checksum: `sha256:${digest}` });
+  expect(named).toMatchObject({ checksum: digest });
 });
 
 test('a qcow2 image', () => {

@@ -1,4 +1,5 @@
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { parseImageChecksum } from '#conductor/model/image-checksum.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { bootModeOf, capabilityOf } from '#conductor/nodes/boot-mode.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -144,7 +145,12 @@ function checksum(info: Readonly<Record<string, unknown>>): Record<string, unkno
     }
     return { os_hash_algo: algorithm, os_hash_value: value };
   }
-  if (typeof info['image_checksum'] === 'string') return { checksum: info['image_checksum'] };
+  const given = info['image_checksum'];
+  if (typeof given === 'string') {
+    const parsed = parseImageChecksum(given);
+    // an agent tells a digest by its length alone; "sha256:" before it would be taken for a wrong one
+    return { checksum: parsed && 'hex' in parsed ? parsed.hex : given };
+  }
   throw new AppError(
     'invalid_argument',
     'instance_info needs image_os_hash_algo (sha256 or sha512) with image_os_hash_value, or image_checksum (hex digest or URL)',

@@ -3,6 +3,7 @@ import { ConfigDriveDocuments } from '#conductor/boot/config-drive.ts';
 import type { DriverField } from '#conductor/drivers/driver-definition.ts';
 import { drivers } from '#conductor/drivers/driver-table.ts';
 import { expected } from '#conductor/model/expected.ts';
+import { checksumForms, parseImageChecksum } from '#conductor/model/image-checksum.ts';
 import { TraitName } from '#conductor/model/trait-name.ts';
 import { imageFormats } from '#conductor/nodes/image-info.ts';
 import { strictly, text } from '#conductor/sites/documents/schema-faults.ts';
@@ -102,10 +103,9 @@ const isUrl = (url: string): boolean => /^https?:\/\/\S+$/.test(url) && URL.canP
 const imageUrl = text.refine(isUrl, 'must be an http:// or https:// URL');
 /** Airship's sites have a name that MAAS knows: `xenial`. */
 const isImageName = (image: string): boolean => /^[A-Za-z0-9][\w.-]*$/.test(image);
-const checksum = text.refine(
-  (given) => given === '!' || /^(sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128}|https?:\/\/\S+)$/i.test(given),
-  { error: 'must be "sha256:" and 64 digits, "sha512:" and 128 digits (hexadecimal), or the URL of a checksum file' },
-);
+const checksum = text.refine((given) => given === '!' || parseImageChecksum(given) !== undefined, {
+  error: `must be ${checksumForms}`,
+});
 
 /** `baton/Images/v1`: what names of images in others' documents mean. */
 export const ImagesData = z.record(

@@ -1,5 +1,6 @@
 import type { DriverDefinition } from '#conductor/drivers/driver-definition.ts';
 import { drivers } from '#conductor/drivers/driver-table.ts';
+import { parseImageChecksum } from '#conductor/model/image-checksum.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { SiteFault } from '#conductor/model/site-report.ts';
 import { nodeNameFault } from '#conductor/nodes/node-fields.ts';
@@ -169,14 +170,14 @@ function instanceInfoOf(
     report(['data', 'platform', 'checksum'], message, 'MissingField');
     return { image_source: image };
   }
-  const [, algorithm, digest] = /^(sha256|sha512):(.*)$/i.exec(checksum) ?? [];
+  const parsed = parseImageChecksum(checksum);
   const isQcow2 = /^[^?#]*\.qcow2($|[?#])/i.test(image);
   return {
     image_source: image,
     image_disk_format: platform.image_format ?? (isQcow2 ? 'qcow2' : 'raw'),
-    ...(algorithm === undefined || digest === undefined
-      ? { image_checksum: checksum }
-      : { image_os_hash_algo: algorithm.toLowerCase(), image_os_hash_value: digest.toLowerCase() }),
+    ...(parsed && 'hex' in parsed
+      ? { image_os_hash_algo: parsed.algorithm, image_os_hash_value: parsed.hex }
+      : { image_checksum: checksum }),
   };
 }
 
