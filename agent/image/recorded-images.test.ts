@@ -50,6 +50,11 @@ describe('checksum files', async () => {
     expect(await read(text, 'https://h.example/other-images/disk.raw')).toMatch(/does not list/);
   });
 
+  test('a semicolon may stand between digest and name', async () => {
+    const text = `${hex.a};disk.raw\n${hex.b};other.raw\n`;
+    expect(await read(text, 'https://h.example/disk.raw')).toBe(hex.a);
+  });
+
   test('the only entry of a file is for the image, whatever folder it was made in', async () => {
     expect(await read(`${hex.a}  build/out/disk.raw\n`, 'https://h.example/disk.raw')).toBe(hex.a);
     expect(await read(`${hex.a}  -\n`, 'https://h.example/disk.raw')).toBe(hex.a);

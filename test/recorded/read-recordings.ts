@@ -11,8 +11,6 @@ const recordingSchema = z.strictObject({
   /** The public address that it was written after, cut and with other names and numbers. */
   source: z.url({ protocol: /^https$/ }),
   seen: z.enum(kindsOfSource),
-  /** Given where nobody has held it against its source: then `seen` is only its author's word. */
-  opened: z.literal('no').optional(),
   /** The maker's system and version, or the device. */
   system: z.string().min(3),
   /** The thing that the reading shows and another recording doesn't. */
