@@ -1,19 +1,6 @@
 import { runAgentStep, runPluginTask } from '#conductor/flows/conductor-steps/run-agent-step.ts';
-import { driverSteps } from '#conductor/flows/driver-steps/index.ts';
-import type { ConductorStep } from '#conductor/flows/step-context.ts';
-import type { FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
-import type { FlowKind } from '#conductor/model/flow-kind.ts';
-
-type NamedStep = Pick<FlowStepRow, 'interface' | 'step' | 'inBand' | 'origin'>;
-type StepRunner = Pick<ConductorStep, 'run' | 'resume' | 'mustNotLosePower'>;
-
-export interface StepTable {
-  /**
-   * Finds what runs a flow's step: a step of the conductor's, or the agent; `undefined` = this release knows nothing
-   * that does.
-   */
-  find(step: NamedStep, kind: FlowKind): StepRunner | undefined;
-}
+import { driverSteps, offeredSteps } from '#conductor/flows/driver-steps/index.ts';
+import type { ConductorStep, StepTable } from '#conductor/flows/step-context.ts';
 
 export function createStepTable(conductorSteps: readonly ConductorStep[]): StepTable {
   return {
@@ -30,5 +17,6 @@ export function createStepTable(conductorSteps: readonly ConductorStep[]): StepT
       // a core step has a part of the conductor's own: the agent can't do all of it
       return step.inBand && step.origin !== 'core' ? runAgentStep : undefined;
     },
+    offered: offeredSteps,
   };
 }

@@ -3,7 +3,6 @@ import { findAgentSteps } from '#conductor/agents/ask-agent.ts';
 import { checkPlannedSettings } from '#conductor/flows/bios-requested-settings.ts';
 import { sealSteps } from '#conductor/flows/bios-store.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
-import { offeredSteps } from '#conductor/flows/driver-steps/index.ts';
 import { fakesFlow, whyFaked } from '#conductor/flows/fakes-flow.ts';
 import { isLeftRunning } from '#conductor/flows/left-running.ts';
 import { type PlanDestroys, planDestroys } from '#conductor/flows/plan-destroys.ts';
@@ -43,7 +42,7 @@ export interface PlanRequest {
  * @throws AppError `invalid_argument` naming a wrong trait or driver_info property.
  */
 async function readPlanFacts(
-  context: Pick<EngineContext, 'db' | 'drivers' | 'config' | 'secrets'>,
+  context: Pick<EngineContext, 'db' | 'drivers' | 'config' | 'secrets' | 'steps'>,
   node: NodeRow,
   request: PlanRequest,
   fresh?: readonly AdvertisedStep[],
@@ -78,14 +77,17 @@ async function readPlanFacts(
 }
 
 function readDriverSteps(
-  { drivers }: Pick<EngineContext, 'drivers'>,
+  { drivers, steps }: Pick<EngineContext, 'drivers' | 'steps'>,
   node: NodeRow,
   kind: NonNullable<(typeof flowKinds)[FlowKindName]['inBand']>['kind'],
 ): OfferedDriverStep[] {
-  const offered = offeredSteps(drivers.connect(node), kind).filter(
-    ({ interface: kindOf, interfaceName }) =>
-      !isSwitchedOff(node, kindOf) && (interfaceName === undefined || interfaceName === implementationOf(node, kindOf)),
-  );
+  const offered = steps
+    .offered(drivers.connect(node), kind)
+    .filter(
+      ({ interface: kindOf, interfaceName }) =>
+        !isSwitchedOff(node, kindOf) &&
+        (interfaceName === undefined || interfaceName === implementationOf(node, kindOf)),
+    );
   return offered.map((step) => ({
     interface: step.interface,
     step: step.step,
@@ -167,7 +169,7 @@ export interface Plan {
  * @throws AppError `invalid_argument` naming the step and what would be right.
  */
 export async function readPlan(
-  context: Pick<EngineContext, 'db' | 'drivers' | 'config' | 'secrets'>,
+  context: Pick<EngineContext, 'db' | 'drivers' | 'config' | 'secrets' | 'steps'>,
   node: NodeRow,
   request: PlanRequest,
   fresh?: readonly AdvertisedStep[],

@@ -9,6 +9,7 @@ import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { PortRow } from '#conductor/kernel/db/schema/port.ts';
 import { type Hide, hideSecrets } from '#conductor/kernel/secrets/mask-document.ts';
 import { nodeSecretTexts, openStepArgs } from '#conductor/kernel/secrets/node-secrets.ts';
+import type { FlowKind } from '#conductor/model/flow-kind.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { type PlannedStep, stepTitle } from '#conductor/model/planned-step.ts';
 import { findHistoryEntry } from '#conductor/nodes/node-history.ts';
@@ -17,7 +18,7 @@ import type { NodeChange } from '#conductor/nodes/node-store.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
 import type { StepDefinition, StepOutcome } from '#shared/steps/define-step.ts';
-import type { HardwareManagerVersion, StepInterface } from '#shared/wire/step.ts';
+import type { HardwareManagerVersion, StepInterface, StepKind } from '#shared/wire/step.ts';
 
 /** Means that a conductor's step may use; facts are as of the moment at which the step is run or resumed. */
 export interface StepContext
@@ -34,6 +35,7 @@ export interface StepContext
     | 'inspectionRules'
     | 'pluginFiles'
     | 'nudge'
+    | 'steps'
     | 'stopping'
   > {
   readonly node: NodeRow;
@@ -98,6 +100,35 @@ export type ConductorStep = Pick<StepDefinition<StepContext>, 'step' | 'descript
    */
   readonly mustNotLosePower?: (context: StepContext) => number | undefined | Promise<number | undefined>;
 };
+
+/**
+ * An out-of-band step: what a hardware type's BMC can do, at the operator's word or by its own priority. It runs like
+ * any conductor's step, with its arguments in `context.step.args`. An outcome `reboot` brings the ramdisk back where the
+ * flow has one running; before the ramdisk boots (priority above 100) the step sees to its own reset.
+ */
+export interface DriverStep
+  extends ConductorStep,
+    Pick<StepDefinition<never>, 'interface' | 'args' | 'abortable' | 'priorities'> {
+  readonly interface: StepDefinition<never>['interface'];
+  /** Only where the node's interface has this name: else the step of the same name is the agent's. */
+  readonly interfaceName?: string;
+  /** Whether this node's BMC can do it; asked of the connection object, not of the BMC. */
+  isOffered(bmc: Bmc): boolean;
+}
+
+type NamedStep = Pick<FlowStepRow, 'interface' | 'step' | 'inBand' | 'origin'>;
+export type StepRunner = Pick<ConductorStep, 'run' | 'resume' | 'mustNotLosePower'>;
+
+/** Steps that this release knows to run. */
+export interface StepTable {
+  /**
+   * Finds what runs a flow's step: a step of the conductor's, or the agent; `undefined` = this release knows nothing
+   * that does.
+   */
+  find(step: NamedStep, kind: FlowKind): StepRunner | undefined;
+  /** Lists the out-of-band steps that a node's BMC offers in flows of that kind. */
+  offered(bmc: Bmc, kind: StepKind): readonly DriverStep[];
+}
 
 /** The step's arguments, secrets in clear. @throws AppError `invalid_argument` when a key is missing. */
 export function stepArgs({ secrets, node, step }: Pick<StepContext, 'secrets' | 'node' | 'step'>): JsonObject {

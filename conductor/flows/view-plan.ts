@@ -25,7 +25,7 @@ import { AppError, errorChain } from '#shared/errors/app-error.ts';
  * @throws AppError `invalid_argument` naming the step and what would be right.
  */
 export async function viewPlan(
-  context: Pick<EngineContext, 'db' | 'drivers' | 'config' | 'secrets' | 'networks'>,
+  context: Pick<EngineContext, 'db' | 'drivers' | 'config' | 'secrets' | 'networks' | 'steps'>,
   node: NodeRow,
   request: PlanRequest,
 ): Promise<PlanView> {

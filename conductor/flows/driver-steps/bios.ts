@@ -9,9 +9,9 @@ import {
   runApply,
   wantedSettings,
 } from '#conductor/flows/driver-steps/apply-settings.ts';
-import { type DriverStep, onRequest, requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
+import { onRequest, requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
 import { settling, settlingLater } from '#conductor/flows/driver-steps/settle-left.ts';
-import type { ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
+import type { ConductorStepOutcome, DriverStep, StepContext } from '#conductor/flows/step-context.ts';
 import { inBandPrefix } from '#shared/bios/bios-setting.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 

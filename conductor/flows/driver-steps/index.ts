@@ -1,9 +1,9 @@
 import type { Bmc } from '#conductor/drivers/interfaces.ts';
 import { biosApplyConfiguration, biosFactoryReset } from '#conductor/flows/driver-steps/bios.ts';
-import type { DriverStep } from '#conductor/flows/driver-steps/driver-step.ts';
 import { firmwareUpdate } from '#conductor/flows/driver-steps/firmware.ts';
 import { firmwareBootSteps, managementSteps } from '#conductor/flows/driver-steps/management.ts';
 import { raidSteps } from '#conductor/flows/driver-steps/raid.ts';
+import type { DriverStep } from '#conductor/flows/step-context.ts';
 import type { StepKind } from '#shared/wire/step.ts';
 
 /** THE table of out-of-band steps; a test compares it with the folder. */

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Bmc, FirmwareBootInterface, ManagementInterface } from '#conductor/drivers/interfaces.ts';
-import { type DriverStep, onRequest, requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
+import { onRequest, requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
+import type { DriverStep } from '#conductor/flows/step-context.ts';
 import { type ConductorStepOutcome, type StepContext, stepArgs } from '#conductor/flows/step-context.ts';
 import { describeSensor } from '#conductor/model/step-note.ts';
 import { type FirmwareBootColumns, readFirmwareBoot } from '#conductor/nodes/boot-mode.ts';
