@@ -7,7 +7,7 @@ import { steps as agentSteps } from '#agent/steps/index.ts';
 import { commands } from '#conductor/cli/commands.ts';
 import type { DriverDefinition } from '#conductor/drivers/driver-definition.ts';
 import { driverTable } from '#conductor/drivers/driver-table.ts';
-import { reservedStepNames } from '#conductor/flows/step-args.ts';
+import { reservedStepNames } from '#conductor/flows/plan/step-args.ts';
 import type { FlowKind } from '#conductor/model/flow-kind.ts';
 import { flowKinds, isBesideStates, restsIn } from '#conductor/model/flow-kinds.ts';
 import { isSecretName } from '#conductor/model/secret-names.ts';

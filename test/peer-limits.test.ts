@@ -53,8 +53,8 @@ test('bodies of requests are read behind their limits, in few places', () => {
   expect(pathsOf(programs.filter(({ path, text }) => !path.includes('/testing/') && reads.test(text)))).toEqual([
     'agent/http/app.ts', // has its own limit
     'conductor/http/admit-callers.ts', // within `readBody`, which it calls
-    'conductor/http/read-body.ts',
-    'conductor/http/request-middleware.ts',
+    'conductor/http/doors/read-body.ts',
+    'conductor/http/doors/request-middleware.ts',
   ]);
 });
 

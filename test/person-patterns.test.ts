@@ -52,7 +52,7 @@ test('nobody else makes regular expressions of texts', () => {
     'agent/boot/clean-boot-entries.ts',
     'agent/custom/script-file.ts',
     'agent/kexec/systemd-boot.ts',
-    'conductor/flows/check-arg-rules.ts',
+    'conductor/flows/plan/check-arg-rules.ts',
     'conductor/nodes/inspection/rules/conditions.ts',
     'conductor/sites/rendering/substitute.ts',
     'shared/person-pattern.ts',

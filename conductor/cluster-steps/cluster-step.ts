@@ -11,7 +11,7 @@ import { isUnknownNode, messagesOf } from '#conductor/cluster/cluster-faults.ts'
 import { mayPass } from '#conductor/cluster/etcd/etcd-fault.ts';
 import { isAccessFault } from '#conductor/cluster/kubernetes/refusal.ts';
 import type { Round, RoundMessage } from '#conductor/cluster/repeat-rounds.ts';
-import { noteOutput } from '#conductor/flows/flow-store.ts';
+import { noteOutput } from '#conductor/flows/log/flow-store.ts';
 import {
   type ConductorStep,
   type ConductorStepOutcome,

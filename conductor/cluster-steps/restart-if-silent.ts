@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { clusterArgs } from '#conductor/cluster-steps/cluster-step.ts';
 import { answersArg, every, joinedArgs, whyNotJoined, whySilent } from '#conductor/cluster-steps/service-steps.ts';
 import { setPower, switchPower } from '#conductor/flows/conductor-steps/power.ts';
-import { noteOutput } from '#conductor/flows/flow-store.ts';
+import { noteOutput } from '#conductor/flows/log/flow-store.ts';
 import {
   type ConductorStep,
   type ConductorStepOutcome,

@@ -4,13 +4,19 @@ import type { AccessRule } from '#conductor/auth/access.ts';
 import { accessRules } from '#conductor/auth/access-rules.ts';
 import { indexRules, judge, requireFieldRights } from '#conductor/auth/authorize.ts';
 import { createFailureLimit, type FailureLimit } from '#conductor/auth/failure-limit.ts';
-import { admitStrangers, isLiteralHost, requireKnownHost, sourceOf, tooMany } from '#conductor/http/admit-strangers.ts';
-import type { HttpContext } from '#conductor/http/context.ts';
-import type { ApiApp, ApiEnv } from '#conductor/http/define-routes.ts';
-import { applicationFault, isAirshipPath } from '#conductor/http/error-answers.ts';
-import { readBody, readStrangersBodies, rowsOf } from '#conductor/http/read-body.ts';
-import { requireStorableText } from '#conductor/http/request-middleware.ts';
-import { boardHeader, credentialsOf } from '#conductor/http/session.routes.ts';
+import {
+  admitStrangers,
+  isLiteralHost,
+  requireKnownHost,
+  sourceOf,
+  tooMany,
+} from '#conductor/http/doors/admit-strangers.ts';
+import { readBody, readStrangersBodies, rowsOf } from '#conductor/http/doors/read-body.ts';
+import { requireStorableText } from '#conductor/http/doors/request-middleware.ts';
+import type { HttpContext } from '#conductor/http/routing/context.ts';
+import type { ApiApp, ApiEnv } from '#conductor/http/routing/define-routes.ts';
+import { applicationFault, isAirshipPath } from '#conductor/http/routing/error-answers.ts';
+import { boardHeader, credentialsOf } from '#conductor/http/service/session.routes.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import { accessDenied } from '#conductor/kernel/caller.ts';
 import { JsonPatch, patchRoots } from '#conductor/kernel/json-patch.ts';

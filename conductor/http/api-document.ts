@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { Fault } from '#conductor/api/service.ts';
 import { accessRules } from '#conductor/auth/access-rules.ts';
-import type { ApiApp } from '#conductor/http/define-routes.ts';
-import { isAirshipPath } from '#conductor/http/error-answers.ts';
-import { maximumMinor, minimumMinor } from '#conductor/http/versions.ts';
+import type { ApiApp } from '#conductor/http/routing/define-routes.ts';
+import { isAirshipPath } from '#conductor/http/routing/error-answers.ts';
+import { maximumMinor, minimumMinor } from '#conductor/http/routing/versions.ts';
 
 /**
  * The name of an operation, which generated clients use as their method's: `listNodes`, `showNode`, `updateNode`. It follows

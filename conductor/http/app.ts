@@ -1,59 +1,68 @@
 import type { Context } from 'hono';
 import { Hono } from 'hono';
-import { answerBoot, answerHttpBoot, bootMediumParams, giveBootSecrets } from '#conductor/flows/boot-answers.ts';
-import { actionRoutes } from '#conductor/http/actions.routes.ts';
-import { admitCallers } from '#conductor/http/admit-callers.ts';
-import { admitMachines } from '#conductor/http/admit-strangers.ts';
-import { agentRoutes } from '#conductor/http/agent.routes.ts';
-import { airshipRoutes } from '#conductor/http/airship.routes.ts';
-import { allocationRoutes, nodeAllocationRoutes } from '#conductor/http/allocations.routes.ts';
-import { describeApi } from '#conductor/http/api-document.ts';
-import { bootRoutes } from '#conductor/http/boot.routes.ts';
-import { conductorRoutes, driverRoutes, shardRoutes } from '#conductor/http/conductors.routes.ts';
 import {
-  commitConfigdocsRoutes,
-  configdocsRoutes,
-  renderedConfigdocsRoutes,
-} from '#conductor/http/configdocs.routes.ts';
-import { consoleRoutes, consoleStateRoutes } from '#conductor/http/console.routes.ts';
-import type { HttpContext } from '#conductor/http/context.ts';
-import { credentialRoutes } from '#conductor/http/credentials.routes.ts';
-import { decommissionRoutes } from '#conductor/http/decommission.routes.ts';
-import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/define-routes.ts';
-import { answerError, frameworkFault } from '#conductor/http/error-answers.ts';
-import { etcdRoutes } from '#conductor/http/etcd.routes.ts';
-import { eventRoutes, flowRoutes, nodeFlowRoutes } from '#conductor/http/flows.routes.ts';
-import { imageRoutes } from '#conductor/http/images.routes.ts';
-import { kubernetesTeardownRoutes } from '#conductor/http/kubernetes-teardown.routes.ts';
-import { nodeFilterRoutes } from '#conductor/http/node-filter.routes.ts';
+  answerBoot,
+  answerHttpBoot,
+  bootMediumParams,
+  giveBootSecrets,
+} from '#conductor/flows/network/boot-answers.ts';
+import { admitCallers } from '#conductor/http/admit-callers.ts';
+import { describeApi } from '#conductor/http/api-document.ts';
+import { admitMachines } from '#conductor/http/doors/admit-strangers.ts';
+import { jsonSuffix, observeRequests, refuseUnknownQuery } from '#conductor/http/doors/request-middleware.ts';
+import { agentRoutes } from '#conductor/http/machines/agent.routes.ts';
+import { bootRoutes } from '#conductor/http/machines/boot.routes.ts';
+import { consoleRoutes, consoleStateRoutes } from '#conductor/http/nodes/console.routes.ts';
+import { eventRoutes, flowRoutes, nodeFlowRoutes } from '#conductor/http/nodes/flows.routes.ts';
 import {
   nodeBiosRoutes,
   nodeFirmwareRoutes,
   nodeHardwareRoutes,
   nodeIndicatorRoutes,
-} from '#conductor/http/node-hardware.routes.ts';
-import { nodeBootModeRoutes, nodeManagementRoutes, nodeRaidRoutes } from '#conductor/http/node-management.routes.ts';
-import { nodeNetworkRoutes, nodeVifRoutes } from '#conductor/http/node-networks.routes.ts';
-import { nodePlanRoutes } from '#conductor/http/node-plan.routes.ts';
-import { inspectionRoutes, nodeHistoryRoutes, nodeLogRoutes } from '#conductor/http/node-records.routes.ts';
-import { nodeStateRoutes } from '#conductor/http/node-states.routes.ts';
-import { nodeTraitRoutes } from '#conductor/http/node-traits.routes.ts';
-import { nodeVmediaRoutes } from '#conductor/http/node-vmedia.routes.ts';
-import { nodeRoutes } from '#conductor/http/nodes.routes.ts';
-import { boardRoutes, docsRoutes } from '#conductor/http/pages.routes.ts';
-import { pluginRoutes } from '#conductor/http/plugins.routes.ts';
-import { receiptRoutes } from '#conductor/http/receipts.routes.ts';
-import { recordingRoutes } from '#conductor/http/recordings.routes.ts';
-import { jsonSuffix, observeRequests, refuseUnknownQuery } from '#conductor/http/request-middleware.ts';
-import { resourceRoutes } from '#conductor/http/resources.routes.ts';
-import { revisionRoutes, revisionTagRoutes } from '#conductor/http/revisions.routes.ts';
-import { healthRoutes, rootRoutes, settingsRoutes } from '#conductor/http/service.routes.ts';
-import { sessionRoutes } from '#conductor/http/session.routes.ts';
-import { tokenRoutes } from '#conductor/http/tokens.routes.ts';
-import { unbuiltRoutes } from '#conductor/http/unbuilt.routes.ts';
-import { vendorPassthruRoutes } from '#conductor/http/vendor-passthru.routes.ts';
-import { microversions } from '#conductor/http/versions.ts';
-import { webhookRoutes } from '#conductor/http/webhooks.routes.ts';
+} from '#conductor/http/nodes/node-hardware.routes.ts';
+import {
+  nodeBootModeRoutes,
+  nodeManagementRoutes,
+  nodeRaidRoutes,
+} from '#conductor/http/nodes/node-management.routes.ts';
+import { nodeNetworkRoutes, nodeVifRoutes } from '#conductor/http/nodes/node-networks.routes.ts';
+import { nodePlanRoutes } from '#conductor/http/nodes/node-plan.routes.ts';
+import { inspectionRoutes, nodeHistoryRoutes, nodeLogRoutes } from '#conductor/http/nodes/node-records.routes.ts';
+import { nodeStateRoutes } from '#conductor/http/nodes/node-states.routes.ts';
+import { nodeTraitRoutes } from '#conductor/http/nodes/node-traits.routes.ts';
+import { nodeVmediaRoutes } from '#conductor/http/nodes/node-vmedia.routes.ts';
+import { nodeRoutes } from '#conductor/http/nodes/nodes.routes.ts';
+import { recordingRoutes } from '#conductor/http/nodes/recordings.routes.ts';
+import { vendorPassthruRoutes } from '#conductor/http/nodes/vendor-passthru.routes.ts';
+import { allocationRoutes, nodeAllocationRoutes } from '#conductor/http/resources/allocations.routes.ts';
+import { resourceRoutes } from '#conductor/http/resources/resources.routes.ts';
+import type { HttpContext } from '#conductor/http/routing/context.ts';
+import { type ApiApp, type ApiEnv, newApiApp } from '#conductor/http/routing/define-routes.ts';
+import { answerError, frameworkFault } from '#conductor/http/routing/error-answers.ts';
+import { microversions } from '#conductor/http/routing/versions.ts';
+import { conductorRoutes, driverRoutes, shardRoutes } from '#conductor/http/service/conductors.routes.ts';
+import { imageRoutes } from '#conductor/http/service/images.routes.ts';
+import { boardRoutes, docsRoutes } from '#conductor/http/service/pages.routes.ts';
+import { healthRoutes, rootRoutes, settingsRoutes } from '#conductor/http/service/service.routes.ts';
+import { sessionRoutes } from '#conductor/http/service/session.routes.ts';
+import { tokenRoutes } from '#conductor/http/service/tokens.routes.ts';
+import { unbuiltRoutes } from '#conductor/http/service/unbuilt.routes.ts';
+import { webhookRoutes } from '#conductor/http/service/webhooks.routes.ts';
+import { actionRoutes } from '#conductor/http/sites/actions.routes.ts';
+import { airshipRoutes } from '#conductor/http/sites/airship.routes.ts';
+import {
+  commitConfigdocsRoutes,
+  configdocsRoutes,
+  renderedConfigdocsRoutes,
+} from '#conductor/http/sites/configdocs.routes.ts';
+import { credentialRoutes } from '#conductor/http/sites/credentials.routes.ts';
+import { decommissionRoutes } from '#conductor/http/sites/decommission.routes.ts';
+import { etcdRoutes } from '#conductor/http/sites/etcd.routes.ts';
+import { kubernetesTeardownRoutes } from '#conductor/http/sites/kubernetes-teardown.routes.ts';
+import { nodeFilterRoutes } from '#conductor/http/sites/node-filter.routes.ts';
+import { pluginRoutes } from '#conductor/http/sites/plugins.routes.ts';
+import { receiptRoutes } from '#conductor/http/sites/receipts.routes.ts';
+import { revisionRoutes, revisionTagRoutes } from '#conductor/http/sites/revisions.routes.ts';
 import { noteBootEvent } from '#conductor/nodes/boot-event-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { maximumMinor } from '#conductor/http/versions.ts';
+import { maximumMinor } from '#conductor/http/routing/versions.ts';
 import { nodeFieldVersions } from '#conductor/model/node-words.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 

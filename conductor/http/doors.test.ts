@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import { createApp, createBootApp } from '#conductor/http/app.ts';
-import { bodyLimitsKey, routesOf } from '#conductor/http/define-routes.ts';
+import { bodyLimitsKey, routesOf } from '#conductor/http/routing/define-routes.ts';
 import { type ApiDocument, doorsOf } from '#test/support/door-bodies.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { createSecureContext } from 'node:tls';
 import { createAdaptorServer, type HttpBindings } from '@hono/node-server';
 import type { TlsConfig } from '#conductor/auth/auth-settings.ts';
-import type { ConnectionShares } from '#conductor/http/share-connections.ts';
+import type { ConnectionShares } from '#conductor/http/routing/share-connections.ts';
 import { readPrivateFile, unreadable, watchFiles } from '#conductor/kernel/files.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';

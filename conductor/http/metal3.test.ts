@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { answerBoot, answerHttpBoot } from '#conductor/flows/boot-answers.ts';
+import { answerBoot, answerHttpBoot } from '#conductor/flows/network/boot-answers.ts';
 import { createApp } from '#conductor/http/app.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';

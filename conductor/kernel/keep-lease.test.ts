@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { fenced } from '#conductor/flows/node-worker.ts';
+import { fenced } from '#conductor/flows/engine/node-worker.ts';
 import { undisputed } from '#conductor/kernel/db/life.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { type KeptLease, moment } from '#conductor/kernel/lease.ts';

@@ -33,7 +33,7 @@ const nodeNames = z
 
 const largestSeconds = 604_800;
 /**
- * Reads seconds as the synchronous endpoints do (`http/kubernetes-teardown.routes.ts`): a number, or the text that
+ * Reads seconds as the synchronous endpoints do (`http/sites/kubernetes-teardown.routes.ts`): a number, or the text that
  * `--param` sends.
  */
 function seconds(least: 0 | 1) {

@@ -24,7 +24,7 @@ import { signReceipt } from '#conductor/flows/conductor-steps/sign-receipt.ts';
 import { leaveNetwork, switchToTenantNetwork } from '#conductor/flows/conductor-steps/switch-networks.ts';
 import { wipeDisks } from '#conductor/flows/conductor-steps/wipe-disks.ts';
 import { writeImage } from '#conductor/flows/conductor-steps/write-image.ts';
-import { fakeDeploy } from '#conductor/flows/fakes-flow.ts';
+import { fakeDeploy } from '#conductor/flows/log/fakes-flow.ts';
 import type { ConductorStep } from '#conductor/flows/step-context.ts';
 
 /** Every step that the conductor knows how to run; a test compares the table with the folder. */

@@ -4,16 +4,16 @@ import { authWarnings } from '#conductor/auth/auth-settings.ts';
 import { startDhcpServer } from '#conductor/boot/dhcp/dhcp-server.ts';
 import { listKnownMachines } from '#conductor/boot/dhcp/dnsmasq-config.ts';
 import { ramdiskWarning } from '#conductor/boot/ramdisk-files.ts';
-import { notifyRunners } from '#conductor/flows/actions/action-store.ts';
+import { endLeftSessions } from '#conductor/flows/background/end-left-sessions.ts';
+import { syncPower } from '#conductor/flows/background/sync-power.ts';
+import { createHardwareWatch } from '#conductor/flows/background/watch-hardware.ts';
 import { removeLeftImages } from '#conductor/flows/driver-steps/fetch-firmware-image.ts';
-import { endLeftSessions } from '#conductor/flows/end-left-sessions.ts';
-import { exportTraces } from '#conductor/flows/export-traces.ts';
-import { pruneFlows } from '#conductor/flows/flow-store.ts';
-import { lookAtSwitchPorts, repairSwitchPorts } from '#conductor/flows/look-at-switch-ports.ts';
-import { forgetDiscovered } from '#conductor/flows/remove-node.ts';
-import type { Scheduler } from '#conductor/flows/scheduler.ts';
-import { syncPower } from '#conductor/flows/sync-power.ts';
-import { createHardwareWatch } from '#conductor/flows/watch-hardware.ts';
+import type { Scheduler } from '#conductor/flows/engine/scheduler.ts';
+import { pruneFlows } from '#conductor/flows/log/flow-store.ts';
+import { lookAtSwitchPorts, repairSwitchPorts } from '#conductor/flows/network/look-at-switch-ports.ts';
+import { forgetDiscovered } from '#conductor/flows/request/remove-node.ts';
+import { notifyRunners } from '#conductor/flows/site-actions/action-store.ts';
+import { exportTraces } from '#conductor/flows/watch/export-traces.ts';
 import { createApp, createBootApp } from '#conductor/http/app.ts';
 import { listen, openTlsFiles } from '#conductor/http/listen.ts';
 import {
@@ -21,7 +21,7 @@ import {
   descriptorWarning,
   readDescriptorLimit,
   shareConnections,
-} from '#conductor/http/share-connections.ts';
+} from '#conductor/http/routing/share-connections.ts';
 import { anybody } from '#conductor/kernel/caller.ts';
 import { createDeathWatch } from '#conductor/kernel/conductors/find-dead.ts';
 import { systemAuthorities, unreadable } from '#conductor/kernel/files.ts';

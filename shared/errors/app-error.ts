@@ -2,7 +2,7 @@ import { maskUrlLogins } from '#shared/url-logins.ts';
 
 /**
  * The closed list of error codes. A code says which kind of thing went wrong; the HTTP layer maps it to a status
- * (`conductor/http/error-answers.ts`, `agent/http/app.ts`).
+ * (`conductor/http/routing/error-answers.ts`, `agent/http/app.ts`).
  */
 export const errorCodes = [
   'invalid_argument',

@@ -37,7 +37,7 @@ export function folderOf(path: string): string {
   return path.split('/')[1] ?? '';
 }
 
-/** `flows/run-flow.ts → start/conductor-steps.ts` for each import of the conductor that the table forbids. */
+/** `flows/engine/run-flow.ts → start/conductor-steps.ts` for each import of the conductor that the table forbids. */
 export function findOffences(sources: readonly Source[]): string[] {
   const height = new Map(floors.flatMap((folders, index) => folders.map((folder) => [folder, index] as const)));
   const isForbidden = (importer: string, imported: string): boolean => {

@@ -1,5 +1,5 @@
-import { getAction, listActionSteps, type SiteAction } from '#conductor/flows/actions/action-store.ts';
-import { loadRun } from '#conductor/flows/actions/run-store.ts';
+import { getAction, listActionSteps, type SiteAction } from '#conductor/flows/site-actions/action-store.ts';
+import { loadRun } from '#conductor/flows/site-actions/run-store.ts';
 import { anybody } from '#conductor/kernel/caller.ts';
 import { reportSite, type SiteReport } from '#conductor/model/site-report.ts';
 import { listNotes } from '#conductor/sites/actions/action-notes.ts';

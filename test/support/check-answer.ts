@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { type ApiApp, canonicalPath } from '#conductor/http/define-routes.ts';
+import { type ApiApp, canonicalPath } from '#conductor/http/routing/define-routes.ts';
 
 interface Operation {
   readonly method: string;

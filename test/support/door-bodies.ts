@@ -1,5 +1,5 @@
-import { type BodyRow, bodyRows } from '#conductor/http/body-rows.ts';
-import { bodyLimitsKey } from '#conductor/http/define-routes.ts';
+import { type BodyRow, bodyRows } from '#conductor/http/routing/body-rows.ts';
+import { bodyLimitsKey } from '#conductor/http/routing/define-routes.ts';
 
 export interface Door {
   readonly method: string;

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { syncPower } from '#conductor/flows/sync-power.ts';
+import { syncPower } from '#conductor/flows/background/sync-power.ts';
 import type { SimulatedNode } from '#test/simulators/node/simulated-node.ts';
 import type { Fault } from '#test/simulators/redfish/faults.ts';
 import type { ConductorInProcess } from '#test/support/conductor-in-process.ts';

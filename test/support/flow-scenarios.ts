@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
-import { findOpenFlow } from '#conductor/flows/flow-store.ts';
-import { planService } from '#conductor/flows/plan-cluster-steps.ts';
+import { findOpenFlow } from '#conductor/flows/log/flow-store.ts';
+import { planService } from '#conductor/flows/plan/plan-cluster-steps.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { decommissionTimeouts } from '#conductor/model/cluster-timeouts.ts';
 import type { FlowKindName } from '#conductor/model/flow-states.ts';

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { syncPower } from '#conductor/flows/sync-power.ts';
+import { syncPower } from '#conductor/flows/background/sync-power.ts';
 import { createApp } from '#conductor/http/app.ts';
 import { listen } from '#conductor/http/listen.ts';
 import { startPeriodicTasks } from '#conductor/kernel/wake-loop.ts';

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { lookAtSwitchPorts, repairSwitchPorts } from '#conductor/flows/look-at-switch-ports.ts';
+import { lookAtSwitchPorts, repairSwitchPorts } from '#conductor/flows/network/look-at-switch-ports.ts';
 import { anybody } from '#conductor/kernel/caller.ts';
 import { silentLog } from '#shared/log.ts';
 import { type SimulatedNeutron, startSimulatedNeutron } from '#test/simulators/neutron.ts';

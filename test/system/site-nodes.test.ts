@@ -1,6 +1,6 @@
 import { eq } from 'drizzle-orm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { findOpenFlow } from '#conductor/flows/flow-store.ts';
+import { findOpenFlow } from '#conductor/flows/log/flow-store.ts';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import { siteNodes } from '#conductor/kernel/db/schema/site.ts';
 import type { NodeOutcome, NodePhase } from '#conductor/model/site-run.ts';

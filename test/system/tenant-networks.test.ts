@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { lookAtSwitchPorts, repairSwitchPorts } from '#conductor/flows/look-at-switch-ports.ts';
+import { lookAtSwitchPorts, repairSwitchPorts } from '#conductor/flows/network/look-at-switch-ports.ts';
 import { anybody } from '#conductor/kernel/caller.ts';
 import { openConfigDrive } from '#conductor/kernel/secrets/node-secrets.ts';
 import { readConfigDrive } from '#conductor/nodes/node-store.ts';

@@ -1,4 +1,4 @@
-import type { ReportedFlow } from '#conductor/flows/summarize-teardown.ts';
+import type { ReportedFlow } from '#conductor/flows/engine/summarize-teardown.ts';
 
 export type ReportedStep = ReportedFlow['steps'][number];
 

@@ -4,7 +4,7 @@ import { dumpNode } from '#conductor/agents/node-dump.ts';
 import { ejectBootMedium, requireVirtualMedia } from '#conductor/flows/conductor-steps/boot-medium.ts';
 import { setPower, switchPower } from '#conductor/flows/conductor-steps/power.ts';
 import { checkCommand, resumeStarted, sendCommand } from '#conductor/flows/conductor-steps/run-agent-step.ts';
-import { hasSucceeded, noteOutput, stepsOf } from '#conductor/flows/flow-store.ts';
+import { hasSucceeded, noteOutput, stepsOf } from '#conductor/flows/log/flow-store.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext, WriteFacts } from '#conductor/flows/step-context.ts';
 import { openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
 import { renewBootDevice, setInstanceBootDevice, setOfferedBootDevice } from '#conductor/nodes/boot-device.ts';

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { forgetAgentSession, insertAgentSession } from '#conductor/agents/agent-session-store.ts';
 import { openBootMedium } from '#conductor/boot/boot-medium.ts';
 import type { VirtualMediaInterface } from '#conductor/drivers/interfaces.ts';
-import { bootMediumPath, isBootMediumOf } from '#conductor/flows/boot-answers.ts';
+import { bootMediumPath, isBootMediumOf } from '#conductor/flows/network/boot-answers.ts';
 import type { StepContext } from '#conductor/flows/step-context.ts';
 import { nodePlace, openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
 import { bootsFromVirtualMedia } from '#conductor/nodes/node-interfaces.ts';

@@ -1,4 +1,4 @@
-import { cacheBiosSettings } from '#conductor/flows/bios-store.ts';
+import { cacheBiosSettings } from '#conductor/flows/bmc/bios-store.ts';
 import { planWithAgent } from '#conductor/flows/conductor-steps/gather-steps.ts';
 import {
   askSystemForRamdisk,

@@ -1,6 +1,6 @@
 import { bootInstance } from '#conductor/flows/conductor-steps/boot-instance.ts';
 import { switchToTenantNetwork } from '#conductor/flows/conductor-steps/switch-networks.ts';
-import { stepsOf } from '#conductor/flows/flow-store.ts';
+import { stepsOf } from '#conductor/flows/log/flow-store.ts';
 import type { ConductorStep } from '#conductor/flows/step-context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

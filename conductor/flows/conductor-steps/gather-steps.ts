@@ -1,8 +1,8 @@
 import { type AgentOffer, askForInventory, askForSteps, saveAgentSteps } from '#conductor/agents/ask-agent.ts';
-import { refusing } from '#conductor/flows/changed-nothing.ts';
 import { startWatchingCables } from '#conductor/flows/conductor-steps/watch-cables.ts';
-import { stepsOf } from '#conductor/flows/flow-store.ts';
-import { readPlan, requireSamePlan } from '#conductor/flows/read-plan.ts';
+import { refusing } from '#conductor/flows/log/changed-nothing.ts';
+import { stepsOf } from '#conductor/flows/log/flow-store.ts';
+import { readPlan, requireSamePlan } from '#conductor/flows/plan/read-plan.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import { isEnded } from '#conductor/model/flow-states.ts';

@@ -1,4 +1,4 @@
-import { waitArgs } from '#conductor/flows/step-args.ts';
+import { waitArgs } from '#conductor/flows/plan/step-args.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import { parseStepArgs } from '#shared/steps/define-step.ts';
 

@@ -3,7 +3,7 @@ import { forgetAgentSession } from '#conductor/agents/agent-session-store.ts';
 import { planWithAgent } from '#conductor/flows/conductor-steps/gather-steps.ts';
 import { hasCalledIn, powerIntoRamdisk } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
 import { connectNode } from '#conductor/flows/conductor-steps/switch-networks.ts';
-import { noteOutput } from '#conductor/flows/flow-store.ts';
+import { noteOutput } from '#conductor/flows/log/flow-store.ts';
 import type { ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import { listBootEvents } from '#conductor/nodes/boot-event-store.ts';

@@ -6,7 +6,7 @@ import { callAgent } from '#conductor/agents/ask-agent.ts';
 import { park, wantsKexec } from '#conductor/flows/conductor-steps/boot-instance.ts';
 import { switchPower } from '#conductor/flows/conductor-steps/power.ts';
 import { checkCables } from '#conductor/flows/conductor-steps/watch-cables.ts';
-import { stepsOf } from '#conductor/flows/flow-store.ts';
+import { stepsOf } from '#conductor/flows/log/flow-store.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import { switchPorts } from '#conductor/kernel/db/schema/port.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';

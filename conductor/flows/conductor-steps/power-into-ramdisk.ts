@@ -1,13 +1,13 @@
 import { forgetAgentSession } from '#conductor/agents/agent-session-store.ts';
 import { askForSteps, sameVersions } from '#conductor/agents/ask-agent.ts';
-import { noteReset } from '#conductor/flows/bios-left-resets.ts';
-import { askAhead } from '#conductor/flows/bios-settings-ahead.ts';
+import { noteReset } from '#conductor/flows/bmc/bios-left-resets.ts';
+import { askAhead } from '#conductor/flows/bmc/bios-settings-ahead.ts';
+import { isHttpAnswer } from '#conductor/flows/bmc/hold-power.ts';
 import { checkBootMedium, insertBootMedium } from '#conductor/flows/conductor-steps/boot-medium.ts';
 import { setPower } from '#conductor/flows/conductor-steps/power.ts';
 import { bootFrom } from '#conductor/flows/conductor-steps/prepare-instance-boot.ts';
 import { connectNode } from '#conductor/flows/conductor-steps/switch-networks.ts';
-import { hasSucceeded, stepsOf } from '#conductor/flows/flow-store.ts';
-import { isHttpAnswer } from '#conductor/flows/hold-power.ts';
+import { hasSucceeded, stepsOf } from '#conductor/flows/log/flow-store.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import type { BootDevice, PowerTarget } from '#conductor/model/power-and-boot.ts';

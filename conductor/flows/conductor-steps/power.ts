@@ -1,7 +1,7 @@
 import { forgetAgentSession } from '#conductor/agents/agent-session-store.ts';
-import { readBiosSettings, replaceBiosSettings } from '#conductor/flows/bios-store.ts';
+import { readBiosSettings, replaceBiosSettings } from '#conductor/flows/bmc/bios-store.ts';
+import { readFirmware, rememberFirmware } from '#conductor/flows/bmc/firmware-store.ts';
 import { ejectBootMedium } from '#conductor/flows/conductor-steps/boot-medium.ts';
-import { readFirmware, rememberFirmware } from '#conductor/flows/firmware-store.ts';
 import type { ConductorStep, StepContext, WriteFacts } from '#conductor/flows/step-context.ts';
 import { type PowerTarget, powerStateAfter } from '#conductor/model/power-and-boot.ts';
 import { renewBootDevice } from '#conductor/nodes/boot-device.ts';

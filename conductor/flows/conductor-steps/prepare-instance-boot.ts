@@ -3,7 +3,7 @@ import { saysItLacks } from '#conductor/agents/agent-client.ts';
 import { callAgent } from '#conductor/agents/ask-agent.ts';
 import type { BootDeviceSetting } from '#conductor/drivers/interfaces.ts';
 import { checkCommand, resumeStarted, sendCommand } from '#conductor/flows/conductor-steps/run-agent-step.ts';
-import { hasSucceeded, stepsOf } from '#conductor/flows/flow-store.ts';
+import { hasSucceeded, stepsOf } from '#conductor/flows/log/flow-store.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { setInstanceBootDevice } from '#conductor/nodes/boot-device.ts';

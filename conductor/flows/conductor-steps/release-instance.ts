@@ -1,5 +1,5 @@
 import { ejectWhatever } from '#conductor/flows/conductor-steps/boot-medium.ts';
-import { fakesFlow } from '#conductor/flows/fakes-flow.ts';
+import { fakesFlow } from '#conductor/flows/log/fakes-flow.ts';
 import type { ConductorStep, WriteFacts } from '#conductor/flows/step-context.ts';
 import { together } from '#conductor/kernel/db/batches.ts';
 import { forgetAllocation } from '#conductor/nodes/node-allocation.ts';

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { findCommand } from '#conductor/agents/find-command.ts';
 import { dumpNode, dumpPorts } from '#conductor/agents/node-dump.ts';
-import { inBandHoldMs } from '#conductor/flows/hold-in-band.ts';
-import { prolongHold } from '#conductor/flows/hold-power.ts';
+import { inBandHoldMs } from '#conductor/flows/bmc/hold-in-band.ts';
+import { prolongHold } from '#conductor/flows/bmc/hold-power.ts';
 import {
   type ConductorStep,
   type ConductorStepOutcome,

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { listSteps } from '#conductor/flows/flow-store.ts';
+import { listSteps } from '#conductor/flows/log/flow-store.ts';
 import type { ConductorStep, StepContext } from '#conductor/flows/step-context.ts';
 import type { FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { ReceiptRow } from '#conductor/kernel/db/schema/receipt.ts';

@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { askForDisks, askForSteps } from '#conductor/agents/ask-agent.ts';
+import { inBandHoldMs } from '#conductor/flows/bmc/hold-in-band.ts';
 import {
   checkAgentStep,
   inBandOf,
   resumeAgentStep,
   sendAgentStep,
 } from '#conductor/flows/conductor-steps/run-agent-step.ts';
-import { noteOutput } from '#conductor/flows/flow-store.ts';
-import { inBandHoldMs } from '#conductor/flows/hold-in-band.ts';
+import { noteOutput } from '#conductor/flows/log/flow-store.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import { latestInventory } from '#conductor/nodes/inspection/inventory-store.ts';
 import { matchDisks } from '#conductor/nodes/inspection/match-disks.ts';

@@ -1,20 +1,19 @@
 import { z } from 'zod';
 import type { BiosProgress } from '#conductor/drivers/interfaces.ts';
-import { laterReset, leaveReset, leftOf } from '#conductor/flows/bios-left-resets.ts';
+import { laterReset, leaveReset, leftOf } from '#conductor/flows/bmc/bios-left-resets.ts';
 import {
   describeRequested,
   errorWithoutSecrets,
   isUnreadable,
   withoutSecrets,
-} from '#conductor/flows/bios-requested-settings.ts';
-import { applyAhead, settingsAhead } from '#conductor/flows/bios-settings-ahead.ts';
+} from '#conductor/flows/bmc/bios-requested-settings.ts';
+import { applyAhead, settingsAhead } from '#conductor/flows/bmc/bios-settings-ahead.ts';
 import {
   cacheBiosSettings,
   listBiosSettings,
   rememberBiosSettings,
   settingOfRow,
-} from '#conductor/flows/bios-store.ts';
-import { refusing } from '#conductor/flows/changed-nothing.ts';
+} from '#conductor/flows/bmc/bios-store.ts';
 import {
   awaitReset,
   hasCalledIn,
@@ -22,7 +21,8 @@ import {
   resetMachine,
 } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
 import { requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
-import { noteOutput } from '#conductor/flows/flow-store.ts';
+import { refusing } from '#conductor/flows/log/changed-nothing.ts';
+import { noteOutput } from '#conductor/flows/log/flow-store.ts';
 import { type ConductorStepOutcome, type StepContext, stepArgs } from '#conductor/flows/step-context.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { type BiosSetting, BiosSettingsArgument, type WantedBiosSetting } from '#shared/bios/bios-setting.ts';

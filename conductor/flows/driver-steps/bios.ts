@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { rememberInBandSettings } from '#conductor/flows/bios-store.ts';
+import { rememberInBandSettings } from '#conductor/flows/bmc/bios-store.ts';
 import { ramdiskIsUp, resetMachine } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
 import { runAgentStep } from '#conductor/flows/conductor-steps/run-agent-step.ts';
 import {

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import type { FirmwareInterface, FirmwareUpdateProgress } from '#conductor/drivers/interfaces.ts';
-import { refusing } from '#conductor/flows/changed-nothing.ts';
+import { readFirmware, rememberFirmware } from '#conductor/flows/bmc/firmware-store.ts';
 import { awaitReset, resetMachine } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
 import { onRequest, requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
 import { withFirmwareImage } from '#conductor/flows/driver-steps/fetch-firmware-image.ts';
 import { settling, settlingLater } from '#conductor/flows/driver-steps/settle-left.ts';
-import { readFirmware, rememberFirmware } from '#conductor/flows/firmware-store.ts';
-import { noteOutput } from '#conductor/flows/flow-store.ts';
+import { refusing } from '#conductor/flows/log/changed-nothing.ts';
+import { noteOutput } from '#conductor/flows/log/flow-store.ts';
 import type { DriverStep } from '#conductor/flows/step-context.ts';
 import { type ConductorStepOutcome, type StepContext, stepArgs } from '#conductor/flows/step-context.ts';
 import { AppError, errorChain, errorCode } from '#shared/errors/app-error.ts';

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import type { RaidController, RaidVolume } from '#conductor/drivers/interfaces.ts';
-import { refusing } from '#conductor/flows/changed-nothing.ts';
+import { saysItIsOver } from '#conductor/flows/bmc/hold-power.ts';
 import { awaitReset, resetMachine } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
 import { requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
 import { type PlannedVolume, planVolumes } from '#conductor/flows/driver-steps/plan-volumes.ts';
 import { settling, settlingLater } from '#conductor/flows/driver-steps/settle-left.ts';
-import { saysItIsOver } from '#conductor/flows/hold-power.ts';
+import { refusing } from '#conductor/flows/log/changed-nothing.ts';
 import type { DriverStep } from '#conductor/flows/step-context.ts';
 import { type ConductorStepOutcome, type StepContext, stepArgs } from '#conductor/flows/step-context.ts';
 import { AppError, errorChain, errorCode } from '#shared/errors/app-error.ts';

@@ -1,4 +1,4 @@
-import { hasLeft, type LeftStep, laterReset, listLeft, noteLeft } from '#conductor/flows/bios-left-resets.ts';
+import { hasLeft, type LeftStep, laterReset, listLeft, noteLeft } from '#conductor/flows/bmc/bios-left-resets.ts';
 import { resetMachine } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
 import { resumeApply, runApply } from '#conductor/flows/driver-steps/apply-settings.ts';
 import type { ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';

@@ -1,5 +1,5 @@
 import { and, asc, eq, gt, inArray, isNull, lte, type SQL, sql } from 'drizzle-orm';
-import type { SiteAction } from '#conductor/flows/actions/action-store.ts';
+import type { SiteAction } from '#conductor/flows/site-actions/action-store.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { flowEvents, flowSteps, flows } from '#conductor/kernel/db/schema/flow.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';

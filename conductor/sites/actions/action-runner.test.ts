@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { addAction } from '#conductor/flows/actions/testing/add-action.ts';
+import { addAction } from '#conductor/flows/site-actions/testing/add-action.ts';
 import { siteRevisions } from '#conductor/kernel/db/schema/site.ts';
 import { siteActionNodes, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import { addNotes } from '#conductor/sites/actions/action-notes.ts';

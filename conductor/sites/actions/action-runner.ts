@@ -1,13 +1,13 @@
 import { and, desc, inArray, isNotNull, notInArray, sql } from 'drizzle-orm';
+import { fence } from '#conductor/flows/engine/node-worker.ts';
 import {
   type ClaimedAction,
   claimAction,
   keepAction,
   releaseAction,
   releaseStaleActions,
-} from '#conductor/flows/actions/action-lease.ts';
-import { isOfSite, notifyRunners, siteActionChannel } from '#conductor/flows/actions/action-store.ts';
-import { fence } from '#conductor/flows/node-worker.ts';
+} from '#conductor/flows/site-actions/action-lease.ts';
+import { isOfSite, notifyRunners, siteActionChannel } from '#conductor/flows/site-actions/action-store.ts';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import { siteRevisionTags } from '#conductor/kernel/db/schema/site.ts';
 import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';

@@ -1,6 +1,6 @@
-import { type ActionLease, holdAction, readClaimed } from '#conductor/flows/actions/action-lease.ts';
-import { type ActionControl, getAction, type SiteAction } from '#conductor/flows/actions/action-store.ts';
-import { updateFlow } from '#conductor/flows/flow-store.ts';
+import { updateFlow } from '#conductor/flows/log/flow-store.ts';
+import { type ActionLease, holdAction, readClaimed } from '#conductor/flows/site-actions/action-lease.ts';
+import { type ActionControl, getAction, type SiteAction } from '#conductor/flows/site-actions/action-store.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import type { Bell } from '#conductor/kernel/wake-loop.ts';
 import { requestOf } from '#conductor/model/flow-states.ts';

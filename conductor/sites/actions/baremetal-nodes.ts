@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import { readClaimed } from '#conductor/flows/actions/action-lease.ts';
-import { loadRun, recordDoing, recordRun } from '#conductor/flows/actions/run-store.ts';
+import { readClaimed } from '#conductor/flows/site-actions/action-lease.ts';
+import { loadRun, recordDoing, recordRun } from '#conductor/flows/site-actions/run-store.ts';
 import { type FlowRequest, heldByRestore, requestOf } from '#conductor/model/flow-states.ts';
 import { progressKey, type Remark } from '#conductor/model/remark.ts';
 import { describeRemark, newRemark } from '#conductor/model/remark-words.ts';

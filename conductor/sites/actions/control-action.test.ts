@@ -1,8 +1,8 @@
 import { sql } from 'drizzle-orm';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { requireAction, whyNotToWipe } from '#conductor/flows/actions/action-lease.ts';
-import { getAction } from '#conductor/flows/actions/action-store.ts';
-import { loadRun } from '#conductor/flows/actions/run-store.ts';
+import { requireAction, whyNotToWipe } from '#conductor/flows/site-actions/action-lease.ts';
+import { getAction } from '#conductor/flows/site-actions/action-store.ts';
+import { loadRun } from '#conductor/flows/site-actions/run-store.ts';
 import { type Ask, holdAllNodes } from '#conductor/kernel/db/hold-all-nodes.ts';
 import { rowsOf } from '#conductor/kernel/db/statement.ts';
 import { actionBecomes, expireLease, isHeld, longAgo } from '#conductor/sites/actions/testing/action-lab.ts';

@@ -1,6 +1,11 @@
 import { eq } from 'drizzle-orm';
-import { addCommand, notifyRunners, type SiteAction, selectActions } from '#conductor/flows/actions/action-store.ts';
-import { type FlowChange, updateFlow } from '#conductor/flows/flow-store.ts';
+import { type FlowChange, updateFlow } from '#conductor/flows/log/flow-store.ts';
+import {
+  addCommand,
+  notifyRunners,
+  type SiteAction,
+  selectActions,
+} from '#conductor/flows/site-actions/action-store.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import { addNotes } from '#conductor/sites/actions/action-notes.ts';

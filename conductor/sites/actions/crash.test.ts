@@ -1,7 +1,7 @@
 import { like } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { claimAction, releaseAction } from '#conductor/flows/actions/action-lease.ts';
-import { loadRun } from '#conductor/flows/actions/run-store.ts';
+import { claimAction, releaseAction } from '#conductor/flows/site-actions/action-lease.ts';
+import { loadRun } from '#conductor/flows/site-actions/run-store.ts';
 import { siteRevisionTags } from '#conductor/kernel/db/schema/site.ts';
 import { actionSorts } from '#conductor/model/action-table.ts';
 import { reportSite } from '#conductor/model/site-report.ts';

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
+import { insertSiteFlow } from '#conductor/flows/log/flow-store.ts';
 import {
   describeState,
   findOpenAction,
   getAction,
   notifyRunners,
   type SiteAction,
-} from '#conductor/flows/actions/action-store.ts';
-import { insertSiteFlow } from '#conductor/flows/flow-store.ts';
+} from '#conductor/flows/site-actions/action-store.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import { isOlderThan } from '#conductor/kernel/conductors/conductor-store.ts';
 import { refusingDuplicates } from '#conductor/kernel/db/faults.ts';

@@ -1,6 +1,6 @@
 import { and, asc, eq, getTableColumns } from 'drizzle-orm';
-import { loadRun } from '#conductor/flows/actions/run-store.ts';
-import { type ReportedFlow, summarizeTeardown } from '#conductor/flows/summarize-teardown.ts';
+import { type ReportedFlow, summarizeTeardown } from '#conductor/flows/engine/summarize-teardown.ts';
+import { loadRun } from '#conductor/flows/site-actions/run-store.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { flowSteps, flows, nodeFlow } from '#conductor/kernel/db/schema/flow.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';

@@ -1,6 +1,6 @@
 import { eq, sql } from 'drizzle-orm';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { claimAction } from '#conductor/flows/actions/action-lease.ts';
+import { claimAction } from '#conductor/flows/site-actions/action-lease.ts';
 import { insertConductor, workKnown } from '#conductor/kernel/conductors/conductor-store.ts';
 import { conductors } from '#conductor/kernel/db/schema/conductor.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';

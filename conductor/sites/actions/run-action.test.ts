@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { getAction } from '#conductor/flows/actions/action-store.ts';
+import { getAction } from '#conductor/flows/site-actions/action-store.ts';
 import { siteActionNodes } from '#conductor/kernel/db/schema/site-action.ts';
 import { webhookDeliveries } from '#conductor/kernel/db/schema/webhook.ts';
 import { finalReport } from '#conductor/sites/actions/final-report.ts';

@@ -1,11 +1,11 @@
 import { eq } from 'drizzle-orm';
-import { readClaimed } from '#conductor/flows/actions/action-lease.ts';
-import type { ActionControl } from '#conductor/flows/actions/action-store.ts';
-import { loadRun, recordRun } from '#conductor/flows/actions/run-store.ts';
-import { skipPending } from '#conductor/flows/finish-flow.ts';
-import { listSteps, updateFlow } from '#conductor/flows/flow-store.ts';
-import { nextAction } from '#conductor/flows/next-action.ts';
-import { recordStepEvent, type StepEventOptions } from '#conductor/flows/step-log.ts';
+import { skipPending } from '#conductor/flows/engine/finish-flow.ts';
+import { nextAction } from '#conductor/flows/engine/next-action.ts';
+import { listSteps, updateFlow } from '#conductor/flows/log/flow-store.ts';
+import { recordStepEvent, type StepEventOptions } from '#conductor/flows/log/step-log.ts';
+import { readClaimed } from '#conductor/flows/site-actions/action-lease.ts';
+import type { ActionControl } from '#conductor/flows/site-actions/action-store.ts';
+import { loadRun, recordRun } from '#conductor/flows/site-actions/run-store.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import type { FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';

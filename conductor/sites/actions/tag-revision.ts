@@ -1,8 +1,8 @@
 import { desc, eq } from 'drizzle-orm';
-import { readClaimed } from '#conductor/flows/actions/action-lease.ts';
-import { getAction, type SiteAction } from '#conductor/flows/actions/action-store.ts';
-import { loadRun } from '#conductor/flows/actions/run-store.ts';
-import { listSteps } from '#conductor/flows/flow-store.ts';
+import { listSteps } from '#conductor/flows/log/flow-store.ts';
+import { readClaimed } from '#conductor/flows/site-actions/action-lease.ts';
+import { getAction, type SiteAction } from '#conductor/flows/site-actions/action-store.ts';
+import { loadRun } from '#conductor/flows/site-actions/run-store.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';

@@ -1,6 +1,6 @@
 import { countDistinct, eq } from 'drizzle-orm';
-import type { SiteAction } from '#conductor/flows/actions/action-store.ts';
-import { insertRun } from '#conductor/flows/actions/run-store.ts';
+import type { SiteAction } from '#conductor/flows/site-actions/action-store.ts';
+import { insertRun } from '#conductor/flows/site-actions/run-store.ts';
 import { isOlderThan } from '#conductor/kernel/conductors/conductor-store.ts';
 import { siteNodes } from '#conductor/kernel/db/schema/site.ts';
 import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';

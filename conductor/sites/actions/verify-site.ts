@@ -1,4 +1,4 @@
-import { type NodeLook, recordLooks } from '#conductor/flows/actions/run-store.ts';
+import { type NodeLook, recordLooks } from '#conductor/flows/site-actions/run-store.ts';
 import { type ActionStepName, actionTable, readActionParameters } from '#conductor/model/action-table.ts';
 import { requestOf } from '#conductor/model/flow-states.ts';
 import { describeRemark, newRemark } from '#conductor/model/remark-words.ts';

@@ -6,7 +6,7 @@ import type {
   ActionStepAnswer,
   ValidationAnswer,
 } from '#conductor/api/actions.ts';
-import { listActionCommands, listActionSteps, type SiteAction } from '#conductor/flows/actions/action-store.ts';
+import { listActionCommands, listActionSteps, type SiteAction } from '#conductor/flows/site-actions/action-store.ts';
 import type { FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import { type SiteActionNoteRow, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import { type FlowState, requestOf } from '#conductor/model/flow-states.ts';

@@ -1,7 +1,7 @@
 import { and, asc, eq, getTableColumns, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
 import { z } from 'zod';
 import type { ActionAnswer, ActionGroupAnswer, ActionNodeAnswer } from '#conductor/api/actions.ts';
-import type { SiteAction } from '#conductor/flows/actions/action-store.ts';
+import type { SiteAction } from '#conductor/flows/site-actions/action-store.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { siteActionGroups, siteActionNodes } from '#conductor/kernel/db/schema/site-action.ts';
 import { rowsOf } from '#conductor/kernel/db/statement.ts';

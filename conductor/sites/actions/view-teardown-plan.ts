@@ -1,5 +1,5 @@
 import type { TeardownNodeView } from '#conductor/api/teardown-plan.ts';
-import { simulatedWipe } from '#conductor/flows/fakes-flow.ts';
+import { simulatedWipe } from '#conductor/flows/log/fakes-flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { etcdStepDefaults } from '#conductor/model/cluster-timeouts.ts';
 import { latestInventory } from '#conductor/nodes/inspection/inventory-store.ts';

@@ -1,8 +1,8 @@
 import { releaseAllocation } from '#conductor/allocations/change-allocation.ts';
-import { requireAction } from '#conductor/flows/actions/action-lease.ts';
-import { removeNode } from '#conductor/flows/remove-node.ts';
-import { requestProvision } from '#conductor/flows/request-provision.ts';
-import type { SeenNode } from '#conductor/flows/require-no-flow.ts';
+import { removeNode } from '#conductor/flows/request/remove-node.ts';
+import { requestProvision } from '#conductor/flows/request/request-provision.ts';
+import type { SeenNode } from '#conductor/flows/request/require-no-flow.ts';
+import { requireAction } from '#conductor/flows/site-actions/action-lease.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { RequestedStep } from '#conductor/model/planned-step.ts';
 import { newRemark } from '#conductor/model/remark-words.ts';

@@ -1,8 +1,8 @@
 import { eq, sql } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { addAction } from '#conductor/flows/actions/testing/add-action.ts';
-import { findOpenFlow, insertFlow } from '#conductor/flows/flow-store.ts';
-import { planSteps } from '#conductor/flows/plan-steps.ts';
+import { findOpenFlow, insertFlow } from '#conductor/flows/log/flow-store.ts';
+import { planSteps } from '#conductor/flows/plan/plan-steps.ts';
+import { addAction } from '#conductor/flows/site-actions/testing/add-action.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { siteRevisions } from '#conductor/kernel/db/schema/site.ts';
 import { siteActionNodes, siteActions } from '#conductor/kernel/db/schema/site-action.ts';

@@ -1,4 +1,4 @@
-import { simulatedWipe } from '#conductor/flows/fakes-flow.ts';
+import { simulatedWipe } from '#conductor/flows/log/fakes-flow.ts';
 import type { FlowKindName } from '#conductor/model/flow-states.ts';
 import { type ProvisionState, transientStates } from '#conductor/model/provision-states.ts';
 import { newRemark } from '#conductor/model/remark-words.ts';

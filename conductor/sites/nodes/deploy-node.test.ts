@@ -1,8 +1,8 @@
 import { eq } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { addAction } from '#conductor/flows/actions/testing/add-action.ts';
-import { findOpenFlow } from '#conductor/flows/flow-store.ts';
-import { requestProvision } from '#conductor/flows/request-provision.ts';
+import { findOpenFlow } from '#conductor/flows/log/flow-store.ts';
+import { requestProvision } from '#conductor/flows/request/request-provision.ts';
+import { addAction } from '#conductor/flows/site-actions/testing/add-action.ts';
 import { allocations } from '#conductor/kernel/db/schema/allocation.ts';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import { configDrives, nodes } from '#conductor/kernel/db/schema/node.ts';

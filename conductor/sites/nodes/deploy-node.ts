@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { and, eq, ne, sql } from 'drizzle-orm';
-import { requestProvision } from '#conductor/flows/request-provision.ts';
-import type { SeenNode } from '#conductor/flows/require-no-flow.ts';
+import { requestProvision } from '#conductor/flows/request/request-provision.ts';
+import type { SeenNode } from '#conductor/flows/request/require-no-flow.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { siteNodes } from '#conductor/kernel/db/schema/site.ts';

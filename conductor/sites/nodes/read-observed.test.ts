@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { addAction } from '#conductor/flows/actions/testing/add-action.ts';
+import { addAction } from '#conductor/flows/site-actions/testing/add-action.ts';
 import type { Database } from '#conductor/kernel/db/open.ts';
 import { flowEvents, flowSteps, flows } from '#conductor/kernel/db/schema/flow.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';

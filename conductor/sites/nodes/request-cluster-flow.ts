@@ -1,15 +1,15 @@
 import { and, desc, eq } from 'drizzle-orm';
 import { readNode } from '#conductor/cluster/kubernetes/objects.ts';
 import { withSharedCluster } from '#conductor/cluster/kubernetes/share-cluster.ts';
-import { requireAction } from '#conductor/flows/actions/action-lease.ts';
-import { findOpenFlow, insertFlow } from '#conductor/flows/flow-store.ts';
+import { findOpenFlow, insertFlow } from '#conductor/flows/log/flow-store.ts';
 import {
   type DecommissionPlan,
   planDecommission,
   planLeaveCluster,
   planService,
-} from '#conductor/flows/plan-cluster-steps.ts';
-import { requireNoFlow, requireUnmoved, type SeenNode } from '#conductor/flows/require-no-flow.ts';
+} from '#conductor/flows/plan/plan-cluster-steps.ts';
+import { requireNoFlow, requireUnmoved, type SeenNode } from '#conductor/flows/request/require-no-flow.ts';
+import { requireAction } from '#conductor/flows/site-actions/action-lease.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import { lookForConductor, requireLiveConductor } from '#conductor/kernel/conductors/node-conductor.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';

@@ -8,7 +8,7 @@ import { findLastReady, findMissingNodeRights } from '#conductor/cluster/kuberne
 import { ClusterNode, listAll, nodesPath, unknownNode } from '#conductor/cluster/kubernetes/objects.ts';
 import { rightsError } from '#conductor/cluster/kubernetes/rights.ts';
 import { withSharedCluster } from '#conductor/cluster/kubernetes/share-cluster.ts';
-import { requireBootable } from '#conductor/flows/validate-node.ts';
+import { requireBootable } from '#conductor/flows/request/validate-node.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { PortRow } from '#conductor/kernel/db/schema/port.ts';
 import { type NetworkPort, parseNetworkInterface, validateNetwork } from '#conductor/networks/network-interfaces.ts';

@@ -1,6 +1,6 @@
 import { inArray, sql } from 'drizzle-orm';
 import { z } from 'zod';
-import { findOpenAction } from '#conductor/flows/actions/action-store.ts';
+import { findOpenAction } from '#conductor/flows/site-actions/action-store.ts';
 import type { ImageMention } from '#conductor/images/image-users.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { siteContents, siteRevisionCollections } from '#conductor/kernel/db/schema/site.ts';

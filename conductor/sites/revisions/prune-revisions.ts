@@ -1,5 +1,5 @@
 import { and, eq, isNull, sql } from 'drizzle-orm';
-import { isOfSite } from '#conductor/flows/actions/action-store.ts';
+import { isOfSite } from '#conductor/flows/site-actions/action-store.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { planDestroys } from '#conductor/flows/plan-destroys.ts';
-import { planSteps } from '#conductor/flows/plan-steps.ts';
-import { planHash } from '#conductor/flows/read-plan.ts';
+import { planDestroys } from '#conductor/flows/plan/plan-destroys.ts';
+import { planSteps } from '#conductor/flows/plan/plan-steps.ts';
+import { planHash } from '#conductor/flows/plan/read-plan.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { toKnownDisk } from '#conductor/model/known-disk.ts';

@@ -1,6 +1,6 @@
 import type { PlannedDiskView, TeardownStepView, WipePlan } from '#conductor/api/teardown-plan.ts';
 import { decommissionLabel } from '#conductor/cluster/kubernetes/node-labels.ts';
-import { simulatedWipe } from '#conductor/flows/fakes-flow.ts';
+import { simulatedWipe } from '#conductor/flows/log/fakes-flow.ts';
 import { nodeStepDefaults } from '#conductor/model/cluster-timeouts.ts';
 import type { InstanceAnswer } from '#conductor/model/flow-states.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';

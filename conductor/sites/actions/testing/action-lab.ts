@@ -1,5 +1,5 @@
 import { eq, sql } from 'drizzle-orm';
-import { getAction, type SiteAction } from '#conductor/flows/actions/action-store.ts';
+import { getAction, type SiteAction } from '#conductor/flows/site-actions/action-store.ts';
 import { anybody } from '#conductor/kernel/caller.ts';
 import { siteRevisions } from '#conductor/kernel/db/schema/site.ts';
 import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';

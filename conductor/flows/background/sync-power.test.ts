@@ -1,0 +1,144 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { FakeMachine } from '#conductor/drivers/fake/fake.ts';
+import { syncPower } from '#conductor/flows/background/sync-power.ts';
+import { insertFlow } from '#conductor/flows/log/flow-store.ts';
+import { claimLease } from '#conductor/nodes/node-lease.ts';
+import { findNode, getNode, updateNode } from '#conductor/nodes/node-store.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import { openTestApi, type TestApi } from '#test/support/test-api.ts';
+
+let api: TestApi;
+let node: string;
+let bmcIsAway = false;
+let meanwhile: () => Promise<void> = () => Promise.resolve();
+let asked: (fakeId: string) => Promise<void> = () => Promise.resolve();
+let onTheFloor: (machine: FakeMachine) => void = () => undefined;
+
+beforeAll(async () => {
+  const beforeAction = async (_: string, id: string, machine: FakeMachine): Promise<void> => {
+    await asked(id);
+    await meanwhile();
+    if (bmcIsAway) throw new AppError('unavailable', 'no route to BMC');
+    onTheFloor(machine);
+  };
+  api = await openTestApi({ drivers: { fake: { beforeAction } } });
+});
+afterAll(() => api.close());
+
+beforeEach(async () => {
+  await api.reset();
+  bmcIsAway = false;
+  onTheFloor = () => undefined;
+  meanwhile = () => Promise.resolve();
+  asked = () => Promise.resolve();
+  const answer = await api.call(
+    'POST',
+    '/v1/nodes',
+    { driver: 'fake-hardware', driver_info: { fake_id: 'one' } },
+    '1.10',
+  );
+  node = answer.uuid;
+  await updateNode(api.context.db, node, { powerState: 'power off' });
+});
+
+const look = () => syncPower(api.context, new AbortController().signal);
+const read = async () => (await api.call('GET', `/v1/nodes/${node}`)).body;
+
+test('a hand on the power button is recorded, and stands in the history', async () => {
+  onTheFloor = (machine) => {
+    machine.powerState = 'power on';
+  };
+  await look();
+  expect(await read()).toMatchObject({ power_state: 'power on', maintenance: false });
+  const history = await api.call('GET', `/v1/nodes/${node}/history`);
+  expect(JSON.stringify(history.body)).toContain("found 'power on' where 'power off' was on record");
+});
+
+test('a rack that does not answer holds up no node that does', async () => {
+  const describeNode = (id: string) => ({ driver: 'fake-hardware', driver_info: { fake_id: id } });
+  for (let number = 0; number < 20; number += 1) {
+    const { uuid } = await api.call('POST', '/v1/nodes', describeNode(`dark-${number}`), '1.10');
+    await updateNode(api.context.db, uuid, { powerState: 'power off', powerFailures: 1 });
+  }
+  await updateNode(api.context.db, node, { powerState: 'power off' }); // PostgreSQL reads it last now
+  const answered = Promise.withResolvers<void>();
+  asked = (id) => {
+    if (id === 'one') answered.resolve();
+    return answered.promise;
+  };
+  onTheFloor = (machine) => {
+    machine.powerState = 'power on';
+  };
+  await look();
+  expect(await read()).toMatchObject({ power_state: 'power on' });
+});
+
+test('the boot mode is read again after a boot that nobody here has made', async () => {
+  onTheFloor = (machine) => {
+    machine.powerState = 'power off';
+    machine.bootMode = 'bios';
+    machine.secureBoot = false;
+  };
+  await look();
+  expect(await read()).toMatchObject({ boot_mode: null, secure_boot: null });
+  await updateNode(api.context.db, node, { powerState: 'power on' });
+  await look();
+  expect(await read()).toMatchObject({ power_state: 'power off', boot_mode: 'bios', secure_boot: false });
+});
+
+test('a BMC that fails three times takes its node out of service, and its first answer brings it back', async () => {
+  bmcIsAway = true;
+  await look();
+  await look();
+  expect(await read()).toMatchObject({ power_state: 'power off', maintenance: false });
+  await look();
+  expect(await read()).toMatchObject({ power_state: null, maintenance: true, fault: 'power failure' });
+  expect((await read())['maintenance_reason']).toContain('no route to BMC');
+
+  bmcIsAway = false;
+  await look();
+  expect(await read()).toMatchObject({ maintenance: false, fault: null, maintenance_reason: null });
+});
+
+test('maintenance that a person has set stays', async () => {
+  await api.call('PUT', `/v1/nodes/${node}/maintenance`, { reason: 'new fan' });
+  await look();
+  expect(await read()).toMatchObject({ maintenance: true, maintenance_reason: 'new fan' });
+});
+
+describe('while the BMC takes its time', () => {
+  beforeEach(() => {
+    onTheFloor = (machine) => {
+      machine.powerState = 'power on';
+    };
+  });
+
+  test('operators change the node', async () => {
+    bmcIsAway = true;
+    let status = 0;
+    meanwhile = async () => {
+      ({ status } = await api.call('PATCH', `/v1/nodes/${node}`, [{ op: 'add', path: '/extra/a', value: 1 }]));
+    };
+    await look();
+    expect(status).toBe(200);
+    expect((await getNode(api.context.db, node)).powerFailures).toBe(0);
+  });
+
+  test.each<[string, () => Promise<unknown>]>([
+    ['claimed', () => claimLease(api.context.db, node, { holder: 'other', leaseMs: 60_000 })],
+    ['asked for a power action', () => updateNode(api.context.db, node, { targetPowerState: 'power on' })],
+    ['switched', () => updateNode(api.context.db, node, { powerState: null })],
+    [
+      'put to work',
+      () => api.context.db.transaction((tx) => insertFlow(tx, { nodeUuid: node, kind: 'clean', steps: [] })),
+    ],
+    ['deleted', () => api.reset()],
+  ])('nothing is recorded of a node that was %s meanwhile', async (_, act) => {
+    meanwhile = async () => {
+      await act();
+    };
+    await look();
+    const row = await findNode(api.context.db, node);
+    expect(row?.powerState).not.toBe('power on');
+  });
+});

@@ -1,0 +1,135 @@
+import { forEachResting, leavesMachine } from '#conductor/flows/background/resting-nodes.ts';
+import type { EngineContext } from '#conductor/flows/context.ts';
+import { findOpenFlow } from '#conductor/flows/log/flow-store.ts';
+import type { Transaction } from '#conductor/kernel/db/open.ts';
+import type { FlowRow } from '#conductor/kernel/db/schema/flow.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { nodeFaults } from '#conductor/model/node-words.ts';
+import type { PowerState } from '#conductor/model/power-and-boot.ts';
+import { type FirmwareBootColumns, readFirmwareBoot } from '#conductor/nodes/boot-mode.ts';
+import { writeMaintenance } from '#conductor/nodes/change-node.ts';
+import { addHistory } from '#conductor/nodes/node-history.ts';
+import { requireUnlocked } from '#conductor/nodes/node-lock.ts';
+import { findNode, lockNode, updateNode } from '#conductor/nodes/node-store.ts';
+import { errorChain, errorCode } from '#shared/errors/app-error.ts';
+
+const failuresUntilMaintenance = 3;
+const concurrentReads = 8;
+
+/**
+ * Reads the power state of every resting node that is this conductor's, and records what it finds: the hardware is
+ * right, as an operator's hand on the power button is. A BMC that fails three times in a row puts its node into
+ * maintenance with fault `power failure`, and the first good answer takes it out again (Ironic's manner).
+ */
+export async function syncPower(context: EngineContext, signal: AbortSignal): Promise<void> {
+  // one node that can't be recorded keeps no other from its turn; a database that is away is not asked for each
+  const failures: unknown[] = [];
+  const sync = ({ uuid }: { readonly uuid: string }): Promise<unknown> =>
+    syncOne(context, uuid, signal).catch((error: unknown) => failures.push(error));
+  const goOn = (): boolean => !signal.aborted && failures.length < concurrentReads;
+  await forEachResting(context, sync, { atOnce: concurrentReads, goOn });
+  if (failures.length > 0) throw failures[0];
+}
+
+/** A BMC that is away takes a minute to fail: the node is not held meanwhile, so that nobody waits for that. */
+async function syncOne(context: EngineContext, nodeUuid: string, signal: AbortSignal): Promise<void> {
+  const { config, drivers } = context;
+  // others may have kept this task busy since the list was read
+  const node = await findNode(context.db, nodeUuid);
+  if (!node) return;
+  let found: PowerState | undefined;
+  let firmware: FirmwareBootColumns = {};
+  try {
+    const bmc = drivers.connect(node, { node: node.uuid });
+    found = await bmc.power.getPowerState({ signal, timeoutMs: config.powerTimeoutMs });
+    // it changes with a boot at most, and asking every BMC every time costs two calls more
+    if (found !== undefined && found !== node.powerState) {
+      firmware = await readFirmwareBoot(bmc, { log: context.log, signal });
+    }
+  } catch (error) {
+    if (signal.aborted) return;
+    context.log.warn({ node: node.uuid, powerFailures: node.powerFailures + 1, err: error }, 'power state not read');
+    await recordIfUntouched(context, node, (tx) => recordFailure(tx, node, { error, conductor: config.conductorName }));
+    return;
+  }
+  if (found === undefined || isKnown(node, found)) return;
+  const seen = found;
+  await recordIfUntouched(context, node, (tx) =>
+    recordFound(tx, node, { found: seen, firmware, conductor: config.conductorName }),
+  );
+}
+
+function isAtWork(flow: Pick<FlowRow, 'kind'> | undefined): boolean {
+  return flow !== undefined && !leavesMachine.includes(flow.kind);
+}
+
+/**
+ * Records what was read, unless anybody has acted on the node meanwhile: then it is worth nothing, and the next period
+ * reads again.
+ */
+async function recordIfUntouched(
+  context: EngineContext,
+  node: NodeRow,
+  record: (tx: Transaction) => Promise<void>,
+): Promise<void> {
+  try {
+    await context.db.transaction(async (tx) => {
+      if (!(await findNode(tx, node.uuid))) return;
+      await requireUnlocked(tx, node.uuid);
+      const now = await lockNode(tx, node.uuid);
+      const untouched =
+        now.powerState === node.powerState &&
+        now.targetPowerState === null &&
+        now.updatedAt?.getTime() === node.updatedAt?.getTime() &&
+        (now.fault === nodeFaults.restored || !isAtWork(await findOpenFlow(tx, node.uuid)));
+      if (untouched) await record(tx);
+    });
+  } catch (error) {
+    if (errorCode(error) !== 'node_locked') throw error;
+  }
+}
+
+function isKnown(node: NodeRow, found: PowerState): boolean {
+  return found === node.powerState && node.powerFailures === 0 && node.fault !== nodeFaults.power;
+}
+
+async function recordFound(
+  tx: Transaction,
+  node: NodeRow,
+  {
+    found,
+    firmware,
+    conductor,
+  }: { readonly found: PowerState; readonly firmware: FirmwareBootColumns; readonly conductor: string },
+): Promise<void> {
+  await updateNode(tx, node.uuid, { powerState: found, powerFailures: 0, ...firmware });
+  if (node.fault === nodeFaults.power) {
+    const event = 'maintenance off: the BMC answers again';
+    await writeMaintenance(tx, node.uuid, { on: false }, { event, conductor });
+  }
+  if (found === node.powerState) return;
+  await addHistory(tx, {
+    nodeUuid: node.uuid,
+    eventType: 'power',
+    event: `found '${found}' where '${node.powerState ?? 'unknown'}' was on record`,
+    conductor,
+    notify: {
+      type: 'node.power_state',
+      data: { power_state: found, target_power_state: null, event: 'found' },
+    },
+  });
+}
+
+async function recordFailure(
+  tx: Transaction,
+  node: NodeRow,
+  { error, conductor }: { readonly error: unknown; readonly conductor: string },
+): Promise<void> {
+  const powerFailures = node.powerFailures + 1;
+  const gone = powerFailures >= failuresUntilMaintenance && !node.maintenance;
+  const reason = `power state unknown after ${powerFailures} tries: ${errorChain(error)}`;
+  await updateNode(tx, node.uuid, { powerFailures, ...(gone ? { powerState: null } : {}) });
+  if (!gone) return;
+  const note = { event: `maintenance on: ${reason}`, conductor };
+  await writeMaintenance(tx, node.uuid, { on: true, reason, fault: nodeFaults.power }, note);
+}

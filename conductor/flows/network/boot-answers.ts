@@ -1,0 +1,193 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { type BootClient, findAgentSession, giveAgentSession } from '#conductor/agents/agent-session-store.ts';
+import type { BootMediumParams } from '#conductor/boot/boot-medium.ts';
+import { type BootAnswer, ramdiskParams } from '#conductor/boot/ipxe-script.ts';
+import { requiredBoot } from '#conductor/boot/required-boot.ts';
+import { staticAddresses } from '#conductor/boot/static-addresses.ts';
+import type { EngineContext } from '#conductor/flows/context.ts';
+import { findOpenFlow, listSteps } from '#conductor/flows/log/flow-store.ts';
+import type { Queryable } from '#conductor/kernel/db/open.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { nodePlace, openAgentToken, openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
+import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
+import type { ProvisionState } from '#conductor/model/provision-states.ts';
+import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
+import { addStrangersHistory } from '#conductor/nodes/node-history.ts';
+import { bootsByHttp, bootsFromVirtualMedia } from '#conductor/nodes/node-interfaces.ts';
+import { findNode, isUuid } from '#conductor/nodes/node-store.ts';
+import { findNodeByAddresses } from '#conductor/nodes/ports/port-store.ts';
+import { nodeRamdisk } from '#conductor/nodes/ramdisk-boot.ts';
+import { ramdiskInstance, runsFromRamdisk } from '#conductor/nodes/ramdisk-instance.ts';
+import { bootVolume, findBootVolume, listNodeConnectors, openTarget } from '#conductor/nodes/resources/volume.ts';
+import { isSameSecret } from '#shared/is-same-secret.ts';
+
+/** Reads whose machine it is now: the conductor's, which boots the ramdisk, or the instance's. */
+export async function readRequiredBoot(
+  db: Queryable,
+  node: Pick<NodeRow, 'uuid' | 'provisionState'>,
+): Promise<'ramdisk' | 'local disk'> {
+  const flow = await findOpenFlow(db, node.uuid);
+  const steps = flow ? await listSteps(db, flow.uuid) : [];
+  const current = steps.find((step) => step.state === 'running' || step.state === 'waiting');
+  return requiredBoot({
+    provisionState: node.provisionState,
+    currentStep: current && `${current.interface}.${current.step}`,
+  });
+}
+
+/** Answers what the machine with this MAC address (lower-case) is to boot now. */
+export async function answerBoot(
+  context: Pick<EngineContext, 'db' | 'config' | 'secrets'>,
+  mac: string,
+): Promise<BootAnswer> {
+  const { db } = context;
+  const node = await findNodeByAddresses(db, [mac]);
+  if (!node) return { kind: 'unknown' };
+  const nodeName = node.name ?? node.uuid;
+  if ((await readRequiredBoot(db, node)) === 'local disk') {
+    if (bootsInstance(node)) {
+      return { kind: 'instance', nodeName, instance: ramdiskInstance(openImage(context.secrets, node)) };
+    }
+    const target = await findBootVolume(db, node.uuid);
+    if (target) {
+      const connectors = await listNodeConnectors(db, node.uuid);
+      return { kind: 'volume', volume: bootVolume(openTarget(context.secrets, target), connectors), nodeName };
+    }
+    return { kind: 'local disk', bootMode: bootModeOf(node), nodeName };
+  }
+  const own = nodeRamdisk(context, node);
+  const fetchesToken = !bootsFromVirtualMedia(node) && own === undefined;
+  return { kind: 'ramdisk', nodeName, fetchesToken, ...(own ? { own } : {}), ...ramdiskOf(context.secrets, node) };
+}
+
+/** States in which what the machine boots by itself is its instance. */
+const instanceStates: ReadonlySet<ProvisionState> = new Set<ProvisionState>([
+  'deploying',
+  'active',
+  'rescue failed',
+  'unrescuing',
+  'unrescue failed',
+  'servicing',
+  'service failed',
+]);
+
+/** Its instance is not a disk, and runs or is about to. */
+function bootsInstance(node: NodeRow): boolean {
+  return runsFromRamdisk(node) && instanceStates.has(node.provisionState);
+}
+
+/** Only what is booted: anybody on the network may ask. Its URLs have no logins (`ramdiskInstance`). */
+function openImage(secrets: Secrets, node: NodeRow): NodeRow {
+  const booted = ['boot_iso', 'kernel', 'ramdisk', 'kernel_append_params', 'ramdisk_kernel_arguments'];
+  const instanceInfo = Object.fromEntries(Object.entries(node.instanceInfo).filter(([key]) => booted.includes(key)));
+  return { ...node, instanceInfo: openNodeDocument(secrets, { ...node, instanceInfo }, 'instanceInfo') };
+}
+
+/** Composes what the node's ramdisk gets on its command line. */
+function ramdiskOf(secrets: Secrets, node: NodeRow): { readonly inspects: boolean; readonly kernelParams?: string } {
+  const inspects = node.provisionState === 'inspecting' || node.provisionState === 'inspect wait';
+  // the one text of driver_info that a machine is sent
+  const text = node.driverInfo['kernel_append_params'];
+  const own = openNodeDocument(secrets, { ...node, driverInfo: { kernel_append_params: text } }, 'driverInfo')[
+    'kernel_append_params'
+  ];
+  return { inspects, ...(typeof own === 'string' ? { kernelParams: own } : {}) };
+}
+
+/**
+ * The token of this boot, for the machine whose iPXE loads the ramdisk: once, and until its agent's first heartbeat again
+ * to the same network card at the same address, whose transfer may have broken off.
+ * @returns kernel parameters, or `undefined` where the machine boots no ramdisk by PXE, or another one has the token
+ */
+export async function giveBootSecrets(
+  context: Pick<EngineContext, 'db' | 'config' | 'secrets' | 'log'>,
+  client: BootClient,
+): Promise<readonly string[] | undefined> {
+  const { db, secrets, log } = context;
+  const { mac, source } = client;
+  const node = await findNodeByAddresses(db, [mac]);
+  if (!node || bootsFromVirtualMedia(node) || (await readRequiredBoot(db, node)) !== 'ramdisk') return undefined;
+  const token = randomBytes(32).toString('base64url');
+  const sealed = secrets.seal(token, nodePlace(node.uuid, 'agent_token'));
+  if (await giveAgentSession(db, node.uuid, sealed, client)) {
+    await addStrangersHistory(db, {
+      nodeUuid: node.uuid,
+      eventType: 'agent',
+      event: `${mac}${source === undefined ? '' : ` at ${source}`} has fetched this boot's token`,
+      conductor: context.config.conductorName,
+    });
+    return parameters(token);
+  }
+  const session = await findAgentSession(db, node.uuid);
+  const isSame = session?.bootMac === mac && session.bootSource === (source ?? null);
+  if (session && isSame && session.lastHeartbeatAt === null) return parameters(openAgentToken(secrets, session));
+  log.warn({ node: node.uuid, mac, source, given: session?.bootSource }, 'boot token refused: it was given out before');
+  return undefined;
+}
+
+function parameters(token: string): readonly string[] {
+  return [`ipa-agent-token=${token}`];
+}
+
+/** Where the CD of one boot is: nobody can guess it, and it leads nowhere once the boot's token is forgotten. */
+export function bootMediumPath(nodeUuid: string, token: string): string {
+  return `/media/${nodeUuid}/${createHash('sha256').update(`boot medium ${token}`).digest('base64url')}.iso`;
+}
+
+/** Whether the image at this URL is a CD of one of the node's boots. */
+export function isBootMediumOf(nodeUuid: string, url: string): boolean {
+  return url.includes(`/media/${nodeUuid}/`);
+}
+
+/** The kernel parameters on the CD at this path, or `undefined` where there is none. */
+export async function bootMediumParams(
+  context: Pick<EngineContext, 'db' | 'config' | 'secrets'>,
+  { path, nodeUuid }: { readonly path: string; readonly nodeUuid: string },
+): Promise<BootMediumParams | undefined> {
+  const { db, secrets } = context;
+  const session = isUuid(nodeUuid) ? await findAgentSession(db, nodeUuid) : undefined;
+  if (!session) return undefined;
+  const token = openAgentToken(secrets, session);
+  const node = isSameSecret(path, bootMediumPath(nodeUuid, token)) ? await findNode(db, nodeUuid) : undefined;
+  if (!node) return undefined;
+  return bootMediumParamsOf(context, node, { secrets: [`ipa-agent-token=${token}`] });
+}
+
+/** @param boot `mac`: of the card that it was loaded by, to be used where `network_data` names none */
+function bootMediumParamsOf(
+  { config, secrets }: Pick<EngineContext, 'config' | 'secrets'>,
+  node: NodeRow,
+  boot: { readonly secrets: readonly string[]; readonly mac?: string },
+): BootMediumParams {
+  const addresses = staticAddresses(node.networkData);
+  const parameters = ramdiskParams(
+    {
+      publicUrl: config.boot.url,
+      agentApi: { url: config.publicUrl, isInsecure: config.boot.insecureAgents },
+      defaultKernelParams: config.kernelParams,
+      ...ramdiskOf(secrets, node),
+    },
+    boot.mac === undefined || addresses.length > 0 ? addresses : [`BOOTIF=${boot.mac}`],
+  );
+  return { parameters, secrets: boot.secrets };
+}
+
+/** Answer to firmware that boots by HTTP: this node's ramdisk as an ISO, nothing (its next boot device), or iPXE. */
+export type HttpBootAnswer =
+  | { readonly kind: 'ramdisk'; readonly params: BootMediumParams }
+  | { readonly kind: 'local disk' }
+  | { readonly kind: 'iPXE' };
+
+/** For nodes with `boot_interface` `http`; the boot's token goes to the first request, as with iPXE. */
+export async function answerHttpBoot(
+  context: Pick<EngineContext, 'db' | 'config' | 'secrets' | 'log'>,
+  client: BootClient,
+): Promise<HttpBootAnswer> {
+  const { db } = context;
+  const node = await findNodeByAddresses(db, [client.mac]);
+  if (!node || !bootsByHttp(node)) return { kind: 'iPXE' };
+  // an instance without a disk is booted by iPXE's script
+  if ((await readRequiredBoot(db, node)) === 'local disk') return { kind: bootsInstance(node) ? 'iPXE' : 'local disk' };
+  const secrets = (await giveBootSecrets(context, client)) ?? [];
+  return { kind: 'ramdisk', params: bootMediumParamsOf(context, node, { secrets, mac: client.mac }) };
+}

@@ -1,0 +1,135 @@
+import type { FlowStepView, FlowView } from '#conductor/api/flows.ts';
+import { whyNeeded } from '#conductor/flows/bmc/bios-left-resets.ts';
+import type { EngineContext } from '#conductor/flows/context.ts';
+import { summarizeTeardown } from '#conductor/flows/engine/summarize-teardown.ts';
+import { findLatestFlow, listSteps } from '#conductor/flows/log/flow-store.ts';
+import { predictSeconds, typicalSeconds } from '#conductor/flows/log/step-durations.ts';
+import { type AdviceStep, adviceFor } from '#conductor/flows/watch/advice.ts';
+import { whyUnattended } from '#conductor/kernel/conductors/node-conductor.ts';
+import type { BootEventRow } from '#conductor/kernel/db/schema/agent.ts';
+import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { isCleaningUp } from '#conductor/model/flow-states.ts';
+import { stepTitle, whyNotSkipped } from '#conductor/model/planned-step.ts';
+import { describeOutput } from '#conductor/model/step-note.ts';
+import { listBootEvents } from '#conductor/nodes/boot-event-store.ts';
+import { wayToWipe } from '#conductor/nodes/requested-wipe.ts';
+import { readOrigin } from '#shared/wire/progress.ts';
+
+const startConductor =
+  'Start a conductor with the BATON_CONDUCTOR_GROUP of the node, or change the conductor_group of the node.';
+
+export async function latestFlow(
+  context: Pick<EngineContext, 'db' | 'clock' | 'conductors'>,
+  node: NodeRow,
+): Promise<FlowView | undefined> {
+  const { db, clock } = context;
+  const flow = await findLatestFlow(db, node.uuid);
+  if (!flow) return undefined;
+  const [steps, boot] = await Promise.all([
+    listSteps(db, flow.uuid),
+    listBootEvents(db, node.uuid, { since: flow.startedAt, until: flow.endedAt }),
+  ]);
+  const { each: usual } = predictSeconds(steps, await typicalSeconds(db, steps));
+  const unattended = flow.endedAt ? undefined : whyUnattended(context, node);
+  const held = flow.held ?? unattended ?? null;
+  return {
+    uuid: flow.uuid,
+    kind: flow.kind,
+    state: flow.state,
+    started_at: flow.startedAt.toISOString(),
+    ended_at: flow.endedAt?.toISOString() ?? null,
+    error: flow.error,
+    held,
+    on_hold: flow.onHold,
+    abort_requested: flow.abortRequested,
+    restarts: flow.restarts,
+    advice: unattended === undefined ? advise(node, flow, { steps, boot, now: clock.now() }) : startConductor,
+    boot: boot.map(({ event, at, detail, bytes, conductor }) => ({
+      event,
+      at: at.toISOString(),
+      detail,
+      bytes,
+      conductor,
+    })),
+    steps: steps.map((step, index) => viewStep({ flow, steps, step }, usual[index] ?? null)),
+  };
+}
+
+function advise(
+  node: NodeRow,
+  flow: FlowRow,
+  {
+    steps,
+    boot,
+    now,
+  }: { readonly steps: readonly FlowStepRow[]; readonly boot: readonly BootEventRow[]; readonly now: Date },
+): string | null {
+  const main = steps.filter((step) => step.phase === 'main');
+  const step = main.find(({ state }) => state === 'failed' || state === 'running' || state === 'waiting');
+  return adviceFor({
+    node: node.name ?? node.uuid,
+    provisionState: node.provisionState,
+    inMaintenance: node.maintenance,
+    kind: flow.kind,
+    state: flow.state,
+    held: flow.held,
+    onHold: flow.onHold,
+    abortRequested: flow.abortRequested,
+    step: step && adviceStep(step, now),
+    lastBoot: boot.findLast(({ at }) => at >= (step?.startedAt ?? at)),
+    owedWipe: node.owedWipe ? wayToWipe(node) : undefined,
+    byHand: summarizeTeardown(node.name ?? node.uuid, [{ flow, steps }]).byHand,
+    hasLogs: steps.some((each) => each.step === 'collect_logs' && hasCollected(each.output)),
+  });
+}
+
+function adviceStep(step: FlowStepRow, now: Date): AdviceStep {
+  const startedAt = step.startedAt?.getTime() ?? now.getTime();
+  const until = step.runAgain ? step.retryUntil : step.waitUntil;
+  return {
+    name: stepTitle(step),
+    error: step.error,
+    waitingFor: step.waitingFor,
+    waitedMs: now.getTime() - startedAt,
+    limitMs: until ? until.getTime() - startedAt : undefined,
+    isRetry: step.runAgain,
+  };
+}
+
+function hasCollected(output: unknown): boolean {
+  return typeof output === 'object' && output !== null && Reflect.get(output, 'collected') === true;
+}
+
+function hasBroken({ state }: FlowRow): boolean {
+  return isCleaningUp(state) || state === 'failed' || state === 'aborted';
+}
+
+function viewStep(
+  { flow, steps, step }: { readonly flow: FlowRow; readonly steps: readonly FlowStepRow[]; readonly step: FlowStepRow },
+  usualSeconds: number | null,
+): FlowStepView {
+  return {
+    uuid: step.uuid,
+    position: step.position,
+    phase: step.phase,
+    interface: step.interface,
+    step: step.step,
+    priority: step.priority,
+    origin: step.origin,
+    plugin: step.plugin,
+    reason: step.reason,
+    in_band: step.inBand,
+    state: step.state,
+    started_at: step.startedAt?.toISOString() ?? null,
+    ended_at: step.endedAt?.toISOString() ?? null,
+    waiting_for: step.waitingFor,
+    wait_until: step.waitUntil?.toISOString() ?? null,
+    progress: step.progress,
+    image_bytes: readOrigin(step.output) ?? null,
+    note: describeOutput(step.output, hasBroken(flow)) ?? null,
+    error: step.error,
+    usual_seconds: usualSeconds,
+    may_skip: (whyNotSkipped(step) ?? whyNeeded(steps, step)) === undefined,
+  };
+}

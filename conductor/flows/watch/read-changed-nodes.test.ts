@@ -1,0 +1,114 @@
+import { eq, sql } from 'drizzle-orm';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type KnownNodes, readNodes } from '#conductor/flows/watch/read-changed-nodes.ts';
+import type { Database } from '#conductor/kernel/db/open.ts';
+import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import { rowsOf } from '#conductor/kernel/db/statement.ts';
+import * as fc from '#test/fuzz/fast-check.ts';
+import { openTestDatabase } from '#test/support/test-database.ts';
+
+let database: Database;
+beforeAll(async () => {
+  database = await openTestDatabase();
+});
+afterAll(() => database.close());
+
+const uuids = Array.from({ length: 6 }, () => crypto.randomUUID());
+const blank = { driver: 'fake-hardware', networkInterface: 'noop', provisionState: 'enroll' } as const;
+
+type Step = { readonly act: 'write' | 'remove' | 'write late'; readonly node: number } | { readonly act: 'read' };
+const steps = fc.array(
+  fc.oneof(
+    fc.record({ act: fc.constantFrom('write', 'remove', 'write late'), node: fc.nat(uuids.length - 1) }),
+    fc.constant({ act: 'read' } as const),
+  ) as fc.Arbitrary<Step>,
+  { maxLength: 20 },
+);
+
+/** Writes it now, but is committed only when the answer is called. */
+async function writeLate(uuid: string): Promise<() => Promise<void>> {
+  const written = Promise.withResolvers<void>();
+  const commit = Promise.withResolvers<void>();
+  const done = database.db.transaction(async (tx) => {
+    await tx.update(nodes).set({ lastError: crypto.randomUUID() }).where(eq(nodes.uuid, uuid));
+    written.resolve();
+    await commit.promise;
+  });
+  await written.promise;
+  return () => {
+    commit.resolve();
+    return done;
+  };
+}
+
+test('whatever is written, removed and committed late, what is known is what is there', async () => {
+  const { db } = database;
+  await fc.assert(
+    fc.asyncProperty(steps, async (sequence) => {
+      await db.delete(nodes);
+      let known: KnownNodes | undefined = await readNodes(db, undefined);
+      const open = new Map<string, () => Promise<void>>();
+      const pairs: (readonly [known: unknown, there: unknown])[] = [];
+      const end = async (uuid: string): Promise<void> => {
+        await open.get(uuid)?.();
+        open.delete(uuid);
+      };
+      for (const step of sequence) {
+        if (step.act === 'read') {
+          known = await readNodes(db, known);
+          pairs.push([known.subjects, (await readNodes(db, undefined)).subjects]);
+          continue;
+        }
+        const uuid = uuids[step.node] ?? '';
+        // a row that another transaction has written can't be written by two
+        await end(uuid);
+        if (step.act === 'remove') await db.delete(nodes).where(eq(nodes.uuid, uuid));
+        else if (step.act === 'write late') open.set(uuid, await writeLate(uuid));
+        else {
+          const lastError = crypto.randomUUID();
+          await db
+            .insert(nodes)
+            .values({ uuid, ...blank, lastError })
+            .onConflictDoUpdate({ target: nodes.uuid, set: { lastError } });
+        }
+      }
+      for (const uuid of uuids) await end(uuid);
+      known = await readNodes(db, known);
+      pairs.push([known.subjects, (await readNodes(db, undefined)).subjects]);
+      expect(pairs.map(([knownThen]) => knownThen)).toEqual(pairs.map(([, there]) => there));
+    }),
+    { numRuns: 40 },
+  );
+});
+
+test('only what was written since is fetched', async () => {
+  const { db } = database;
+  await db.delete(nodes);
+  await db.insert(nodes).values(uuids.map((uuid) => ({ uuid, ...blank })));
+  const [first = '', second = ''] = uuids;
+  let before = await readNodes(db, undefined);
+  // transactions of other tests on the same server may hold the horizon back
+  const isRead = async (): Promise<boolean> => {
+    const former = before;
+    before = await readNodes(db, former);
+    return before.subjects.get(second) === former.subjects.get(second);
+  };
+  await expect.poll(isRead).toBe(true);
+  await db.update(nodes).set({ maintenance: true }).where(eq(nodes.uuid, first));
+  const after = await readNodes(db, before);
+  expect(after.subjects.get(first)?.body).toContain('"maintenance":true');
+  // the same object: it was not read again
+  expect(after.subjects.get(second)).toBe(before.subjects.get(second));
+  expect(after.readAllAt).toBe(before.readAllAt);
+});
+
+test('a horizon that the database has not come to, as after a restore, is not believed', async () => {
+  const { db } = database;
+  const [first = ''] = uuids;
+  const before = await readNodes(db, undefined);
+  await db.update(nodes).set({ lastError: 'restored' }).where(eq(nodes.uuid, first));
+  const later = await db.execute(sql`select ((pg_current_xact_id()::text::bigint + 100000) % 4294967296)::text as xid`);
+  const [{ xid } = { xid: '' }] = rowsOf(later) as { xid: string }[];
+  const after = await readNodes(db, { ...before, horizon: xid });
+  expect(after.subjects.get(first)?.body).toContain('restored');
+});

@@ -1,0 +1,205 @@
+import type { IncomingMessage } from 'node:http';
+import { setImmediate } from 'node:timers/promises';
+import type { Context, Next } from 'hono';
+import { matchedRoutes } from 'hono/route';
+import { sourceOf } from '#conductor/http/doors/admit-strangers.ts';
+import { type BodyRow, bodyRows } from '#conductor/http/routing/body-rows.ts';
+import { type ApiApp, type ApiEnv, bodyLimitsKey } from '#conductor/http/routing/define-routes.ts';
+import { applicationFault } from '#conductor/http/routing/error-answers.ts';
+import { createJsonMeter, parseJson } from '#shared/peers/json-answers.ts';
+
+const mebibyte = 1024 ** 2;
+/** Heartbeats and most requests are smaller, and are not held up by others. */
+const smallBytes = 64 * 1024;
+
+export interface StrangersLimits {
+  /** Room for strangers' larger bodies at once, all together. */
+  readonly bytes: number;
+  /** And those of one address: behind a relay there may be many machines. */
+  readonly sourceBytes: number;
+}
+
+const strangersLimits: StrangersLimits = { bytes: 128 * mebibyte, sourceBytes: 32 * mebibyte };
+const retryAfterSeconds = 5;
+
+/** Goes on with the body that it has read, or answers why it has not. */
+export type BodyReader = (c: Context<ApiEnv>, row: BodyRow, next: Next) => Promise<Response | void>;
+
+/** The row of limits that the definition of a request's route names. */
+export function rowsOf(app: ApiApp): (c: Context<ApiEnv>) => BodyRow {
+  let rows: ReadonlyMap<string, BodyRow> | undefined;
+  return (c) => {
+    rows ??= readRows(app);
+    for (const { method, path } of matchedRoutes(c)) {
+      const row = rows.get(`${method} ${path}`);
+      if (row) return row;
+    }
+    return bodyRows.none;
+  };
+}
+
+function readRows(app: ApiApp): ReadonlyMap<string, BodyRow> {
+  return new Map(
+    app.openAPIRegistry.definitions.flatMap((definition) => {
+      if (definition.type !== 'route') return [];
+      const { method, path } = definition.route;
+      const row = (definition.route as { readonly [bodyLimitsKey]?: BodyRow })[bodyLimitsKey];
+      return row ? [[`${method.toUpperCase()} ${path.replaceAll(/\{([^}]+)\}/g, ':$1')}`, row] as const] : [];
+    }),
+  );
+}
+
+/**
+ * The only way to get at a body: reads it within its row of limits, and parses it where it is JSON; routes get it as
+ * `c.req.json()`, or as text (`readText`). What is too long is refused before it is read where its length is announced. It
+ * stands behind the login: what it reads is kept in memory.
+ * @throws AppError `invalid_argument` naming the limit of depth or values.
+ */
+export const readBody: BodyReader = (c, row, next) => readCounted(c, row, next);
+
+/**
+ * The same for who has not logged in, with an end to what all of them, and one address, may have in memory at once. What
+ * counts is what has come: an announced length costs nobody anything.
+ */
+export function readStrangersBodies(given: Partial<StrangersLimits> = {}): BodyReader {
+  const limits = { ...strangersLimits, ...given };
+  const held = new Map<string, number>();
+  let all = 0;
+  return async (c, row, next) => {
+    const source = sourceOf(c);
+    let mine = 0;
+    const hold = (bytes: number): void => {
+      mine += bytes;
+      all += bytes;
+      const ofSource = (held.get(source) ?? 0) + bytes;
+      if (ofSource > 0) held.set(source, ofSource);
+      else held.delete(source);
+    };
+    const take = (bytes: number): Refusal | undefined => {
+      hold(bytes);
+      const isFull = all > limits.bytes || (held.get(source) ?? 0) > limits.sourceBytes;
+      return isFull ? [503, 'Too many large bodies are being read; try again later.'] : undefined;
+    };
+    try {
+      return await readCounted(c, row, next, take);
+    } finally {
+      hold(-mine);
+    }
+  };
+}
+
+/**
+ * The body of a GET, which no `Request` has, and in which gophercloud sends what it asks for.
+ * @returns `undefined` for none, and for what is not JSON
+ * @throws AppError `invalid_argument` naming the limit.
+ */
+export async function readBodyOfGet(c: Context<ApiEnv>): Promise<unknown> {
+  const { incoming } = (c.env ?? {}) as { readonly incoming?: IncomingMessage };
+  if (incoming?.readable !== true) return undefined;
+  const meter = createJsonMeter('the body has', { ...bodyRows.none, code: 'invalid_argument' });
+  const parts: Buffer[] = [];
+  for await (const part of incoming as AsyncIterable<Buffer>) {
+    meter.push(part);
+    parts.push(part);
+  }
+  return parseJson(Buffer.concat(parts));
+}
+
+type Refusal = readonly [status: 408 | 413 | 503, message: string];
+
+/** @param take is told how much more of a stranger's body has come, unless it is small */
+async function readCounted(
+  c: Context<ApiEnv>,
+  row: BodyRow,
+  next: Next,
+  take?: (bytes: number) => Refusal | undefined,
+): Promise<Response | void> {
+  if (c.req.method === 'GET' || c.req.method === 'HEAD') return next();
+  const refusal = await readAndParse(c, row, take);
+  if (!refusal) return next();
+  if (refusal[0] === 503) c.header('Retry-After', String(retryAfterSeconds));
+  return applicationFault(c, ...refusal);
+}
+
+async function readAndParse(
+  c: Context<ApiEnv>,
+  row: BodyRow,
+  take: ((bytes: number) => Refusal | undefined) | undefined,
+): Promise<Refusal | undefined> {
+  const bytes = await readInTime(c, row, take);
+  if (!Buffer.isBuffer(bytes)) return bytes;
+  // hono asks whether there is one; of what has been parsed nobody needs the bytes
+  const isEmpty = bytes.length === 0;
+  Object.assign(c.req.bodyCache, { arrayBuffer: Promise.resolve(new ArrayBuffer(isEmpty ? 0 : 1)) });
+  c.set('isEmpty', isEmpty);
+  if (row.isText === true) {
+    c.set('body', bytes);
+    return undefined;
+  }
+  c.set('hasEscapes', await requireFewValues(bytes, row));
+  const value = await parseJson(bytes);
+  c.req.json = async () => {
+    if (value === undefined) throw new SyntaxError('the body is not JSON');
+    return value as never;
+  };
+  return undefined;
+}
+
+/** The body, or why it is not read to its end. */
+async function readInTime(
+  c: Context<ApiEnv>,
+  { bytes: most, seconds }: BodyRow,
+  take: ((bytes: number) => Refusal | undefined) | undefined,
+): Promise<Buffer | Refusal> {
+  const tooLong: Refusal = [413, `The body is larger than ${most} bytes.`];
+  const announced = lengthOf(c) ?? Infinity;
+  if (announced > most && announced !== Infinity) return tooLong;
+  const late = Promise.withResolvers<Refusal>();
+  const timer = setTimeout(() => late.resolve([408, `The body has not come within ${seconds} s.`]), seconds * 1000);
+  const small = announced <= smallBytes;
+  const reader = small ? undefined : c.req.raw.body?.getReader();
+  try {
+    // to look at the stream of a request costs more than all else on the way in
+    if (small) return await Promise.race([c.req.arrayBuffer().then((bytes) => Buffer.from(bytes)), late.promise]);
+    // a caller who has logged in announces no more than is sent; memory is taken as it is written
+    const known = take || announced === Infinity ? undefined : Buffer.from(new ArrayBuffer(announced));
+    const parts: Uint8Array[] = [];
+    let length = 0;
+    for (;;) {
+      const read = await Promise.race([reader?.read() ?? noMore, late.promise]);
+      if (!('done' in read)) return read;
+      if (read.done) return known?.subarray(0, length) ?? Buffer.concat(parts);
+      const refusal = length + read.value.length > most ? tooLong : take?.(read.value.length);
+      if (refusal) return refusal;
+      if (known) known.set(read.value, length);
+      else parts.push(read.value);
+      length += read.value.length;
+    }
+  } finally {
+    clearTimeout(timer);
+    // nothing of what still comes is kept
+    void reader?.cancel().catch(() => undefined);
+  }
+}
+
+const noMore = { done: true, value: undefined } as const;
+
+/** The length as announced in advance; `undefined` = it comes in chunks. */
+function lengthOf({ req }: Context): number | undefined {
+  const contentLength = req.header('content-length');
+  return contentLength === undefined || req.header('transfer-encoding') !== undefined
+    ? undefined
+    : Number(contentLength);
+}
+
+/** Others go on between the parts of a large body. @returns whether there are characters by their numbers in it */
+async function requireFewValues(body: Buffer, row: BodyRow): Promise<boolean> {
+  const meter = createJsonMeter('the body has', { ...row, code: 'invalid_argument' });
+  let hasEscapes = false;
+  for (let at = 0; at < body.length; at += mebibyte) {
+    if (at > 0) await setImmediate();
+    meter.push(body.subarray(at, at + mebibyte));
+    hasEscapes ||= body.subarray(at, at + mebibyte + 1).includes(String.raw`\u`);
+  }
+  return hasEscapes;
+}

@@ -1,0 +1,182 @@
+import { z } from 'zod';
+import { States } from '#conductor/api/resources.ts';
+import { requestProvision } from '#conductor/flows/request/request-provision.ts';
+import { redactNode } from '#conductor/http/nodes/node-queries.ts';
+import { requestedSteps, stepLists } from '#conductor/http/nodes/step-lists.ts';
+import type { HttpContext } from '#conductor/http/routing/context.ts';
+import { type ApiApp, answers, originOf, routesOf } from '#conductor/http/routing/define-routes.ts';
+import { requireVersion } from '#conductor/http/routing/versions.ts';
+import { type PowerTarget, powerTargets } from '#conductor/model/power-and-boot.ts';
+import { legalVerbs, type ProvisionVerb, provisionVerbs } from '#conductor/model/provision-states.ts';
+import { isForeignTo } from '#conductor/nodes/node-ownership.ts';
+import { getNode } from '#conductor/nodes/node-store.ts';
+import { apiTime, shownState } from '#conductor/nodes/node-view.ts';
+import { requestPower } from '#conductor/nodes/request-targets.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+const route = routesOf('node states');
+
+const show = route.get(
+  '/v1/nodes/{node}/states',
+  'Show where the node is and where it is going',
+  answers(200, 'the states', States),
+);
+
+const PowerBody = z.strictObject({
+  target: z.string(),
+  timeout: z
+    .number()
+    .int()
+    .min(1, 'timeout has to be positive integer')
+    .max(86_400, 'timeout has to be at most 86400 seconds, a day')
+    .nullish(),
+});
+
+const setPower = route.put(
+  '/v1/nodes/{node}/states/power',
+  'Ask for a power action',
+  answers(202, 'accepted; the state changes later'),
+  { limits: 'usual', body: PowerBody },
+);
+
+const ProvisionBody = z.strictObject({
+  target: z.string(),
+  ...stepLists,
+  configdrive: z.union([z.string(), z.record(z.string(), z.unknown())]).nullish(),
+  rescue_password: z.string().min(1, 'must not be empty').nullish(),
+  /** Baton's own: of the plan that the operator has read. */
+  plan_hash: z
+    .string()
+    .regex(/^[0-9a-f]{64}$/, 'must be the 64 hex digits that the plan has as its hash')
+    .nullish(),
+  /** Baton's own: the disks are wiped, with proof, in place of automated cleaning. */
+  wipe: z.strictObject({ preserve_local_storage: z.boolean().default(false) }).nullish(),
+});
+type ProvisionBody = z.infer<typeof ProvisionBody>;
+
+const provision = route.put(
+  '/v1/nodes/{node}/states/provision',
+  'Ask for a provision state',
+  answers(202, 'accepted; target_provision_state is set'),
+  { limits: 'provision', body: ProvisionBody },
+);
+
+/** Keys of the request that not every version has, and the verbs that they go with (ironic-api.md §3.8). */
+const provisionKeys: Readonly<
+  Partial<Record<keyof ProvisionBody, { since: number; verbs: readonly ProvisionVerb[] }>>
+> = {
+  deploy_steps: { since: 69, verbs: ['active', 'deploy', 'rebuild'] },
+  configdrive: { since: 1, verbs: ['active', 'deploy', 'rebuild'] },
+  clean_steps: { since: 15, verbs: ['clean'] },
+  service_steps: { since: 87, verbs: ['service'] },
+  runbook: { since: 92, verbs: ['clean', 'service'] },
+  rescue_password: { since: 38, verbs: ['rescue'] },
+  disable_ramdisk: { since: 70, verbs: ['clean', 'service'] },
+  wipe: { since: 1, verbs: ['deleted', 'undeploy', 'provide'] },
+  plan_hash: { since: 1, verbs: ['active', 'deploy', 'rebuild', 'clean', 'service', 'provide'] },
+};
+/** Verbs that mean nothing without more. */
+const neededKeys: Readonly<Partial<Record<ProvisionVerb, keyof ProvisionBody>>> = {
+  clean: 'clean_steps',
+  service: 'service_steps',
+  rescue: 'rescue_password',
+};
+
+function isVerb(target: string): target is ProvisionVerb {
+  return Object.hasOwn(provisionVerbs, target);
+}
+
+/** @throws AppError `invalid_argument`, `not_acceptable`, `not_supported` naming the key. */
+function checkProvisionKeys(body: ProvisionBody, verb: ProvisionVerb, version: number): void {
+  requireVersion(version, provisionVerbs[verb].since, `target '${verb}'`);
+  for (const [key, rule] of Object.entries(provisionKeys)) {
+    const value = body[key as keyof ProvisionBody];
+    if (value === undefined || value === null) continue;
+    requireVersion(version, rule.since, `'${key}'`);
+    if (!rule.verbs.includes(verb)) {
+      throw new AppError(
+        'invalid_argument',
+        `${key}: it is only possible with target ${rule.verbs.join(', ')}, not with '${verb}'.`,
+      );
+    }
+  }
+  if (typeof body.configdrive === 'object' && body.configdrive)
+    requireVersion(version, 56, "'configdrive' as an object");
+  if (body.configdrive && verb === 'rebuild') requireVersion(version, 35, "'configdrive' for target 'rebuild'");
+  const needed = neededKeys[verb];
+  if (needed && !body[needed] && !body.runbook) {
+    throw new AppError('invalid_argument', `${needed}: it must be given with target '${verb}'.`);
+  }
+}
+
+const softPowerVersion = 27;
+
+/** `/v1/nodes/{node}/states`: show, power, provision. */
+export function nodeStateRoutes(app: ApiApp, context: HttpContext): void {
+  app.openapi(show, async (c) => {
+    const node = await getNode(context.db, c.req.valid('param').node);
+    const version = c.get('version');
+    const states: Record<string, unknown> = {
+      power_state: node.powerState,
+      target_power_state: node.targetPowerState,
+      provision_state: shownState(node.provisionState, c.get('version')),
+      target_provision_state: node.targetProvisionState,
+      provision_updated_at: apiTime(node.provisionUpdatedAt),
+      last_error: node.lastError,
+      console_enabled: node.consoleEnabled,
+      ...(version >= 12 ? { raid_config: node.raidConfig, target_raid_config: node.targetRaidConfig } : {}),
+      ...(version >= 75 ? { boot_mode: node.bootMode, secure_boot: node.secureBoot } : {}),
+    };
+    if (isForeignTo(c.get('caller'), node)) redactNode(states);
+    return c.json(states);
+  });
+
+  app.openapi(setPower, async (c) => {
+    const { target, timeout } = c.req.valid('json');
+    const ident = c.req.valid('param').node;
+    const version = c.get('version');
+    const node = await getNode(context.db, ident);
+    const known: PowerTarget | undefined = powerTargets.find((each) => each === target);
+    if (!known) {
+      throw new AppError(
+        'invalid_argument',
+        `The requested action "${target}" can not be performed on node "${ident}" while it is in state ` +
+          `"${node.powerState}"; the targets are ${powerTargets.join(', ')}.`,
+      );
+    }
+    if (known.startsWith('soft')) requireVersion(version, softPowerVersion, `target '${known}'`);
+    if (typeof timeout === 'number') requireVersion(version, softPowerVersion, "'timeout'");
+    await requestPower(context, node.uuid, {
+      target: known,
+      timeoutSeconds: timeout ?? undefined,
+      caller: c.get('caller'),
+    });
+    c.header('Location', `${originOf(c)}/v1/nodes/${ident}/states`);
+    return c.body(null, 202);
+  });
+
+  app.openapi(provision, async (c) => {
+    const body = c.req.valid('json');
+    const ident = c.req.valid('param').node;
+    const node = await getNode(context.db, ident);
+    if (!isVerb(body.target)) {
+      throw new AppError(
+        'invalid_argument',
+        `The requested action "${body.target}" can not be performed on node "${node.uuid}" while it is in state ` +
+          `"${node.provisionState}". Possible now: ${legalVerbs(node.provisionState, node.fault).join(', ')}.`,
+      );
+    }
+    checkProvisionKeys(body, body.target, c.get('version'));
+    await requestProvision(context, node, {
+      verb: body.target,
+      caller: c.get('caller'),
+      ...(body.configdrive ? { configDrive: body.configdrive } : {}),
+      ...(await requestedSteps(context, body, { nodeUuid: node.uuid, caller: c.get('caller') })),
+      planHash: body.plan_hash ?? undefined,
+      rescuePassword: body.rescue_password ?? undefined,
+      wipe: body.wipe ? { preserveLocalStorage: body.wipe.preserve_local_storage } : undefined,
+    });
+    c.header('Location', `${originOf(c)}/v1/nodes/${ident}/states`);
+    return c.body(null, 202);
+  });
+}

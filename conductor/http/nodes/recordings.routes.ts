@@ -1,0 +1,78 @@
+import { z } from 'zod';
+import { Recording } from '#conductor/api/records.ts';
+import type { HttpContext } from '#conductor/http/routing/context.ts';
+import { type ApiApp, answers, queryFlag, routesOf } from '#conductor/http/routing/define-routes.ts';
+import { maskRecording } from '#conductor/model/mask-recording.ts';
+import { replaceIdentities } from '#conductor/model/replace-identities.ts';
+import { addHistory } from '#conductor/nodes/node-history.ts';
+import { getNode } from '#conductor/nodes/node-store.ts';
+import { recordNode } from '#conductor/nodes/record-node.ts';
+
+const route = routesOf("recordings (Baton's own)");
+
+const options = {
+  query: z.strictObject({ keep_identities: queryFlag }),
+  description:
+    'Passwords, communities, keys, hashes and names of users are masked. Serial numbers, UUIDs, MAC and IP addresses are ' +
+    'replaced, the same by the same, unless keep_identities is true. Names and descriptions stay.',
+} as const;
+
+const recordSwitch = route.get(
+  '/v1/switches/{switch}/recording',
+  'Record what a switch of the networks file prints when Baton reads it, and what Baton reads in it',
+  answers(200, 'the recording', Recording),
+  { ...options, params: z.object({ switch: z.string().min(1).max(255) }) },
+);
+
+const recordMachine = route.get(
+  '/v1/nodes/{node}/recording',
+  "Record the node's last inventory, and what its BMC answers to questions that change nothing",
+  answers(200, 'the recording', Recording),
+  options,
+);
+
+/** `/v1/switches/{switch}/recording`, `/v1/nodes/{node}/recording`: what an operator sends when something is read wrongly. */
+export function recordingRoutes(app: ApiApp, context: HttpContext): void {
+  app.openapi(recordSwitch, async (c) => {
+    const { switch: switchId } = c.req.valid('param');
+    const recording = await context.networks.record(switchId, c.req.raw.signal);
+    context.log.info({ switch: switchId, user: c.get('caller').user }, 'switch recorded');
+    return c.json({
+      system: `${recording.driver}, ${versionIn(recording.outputs) ?? 'version unknown'}`,
+      reading: recording.reading,
+      ...shown(recording, c.req.valid('query').keep_identities),
+    });
+  });
+
+  app.openapi(recordMachine, async (c) => {
+    const node = await getNode(context.db, c.req.valid('param').node);
+    const { user } = c.get('caller');
+    const recording = await recordNode(context, node, c.req.raw.signal);
+    const event = `recorded: ${Object.keys(recording.outputs).length} outputs, secrets masked`;
+    const { conductorName: conductor } = context.config;
+    await addHistory(context.db, { nodeUuid: node.uuid, eventType: 'recording', event, conductor, user });
+    return c.json({
+      system: recording.system,
+      reading: null,
+      ...shown(recording, c.req.valid('query').keep_identities),
+    });
+  });
+}
+
+function shown(
+  { outputs, faults }: { readonly outputs: Readonly<Record<string, string>>; readonly faults: readonly string[] },
+  keepIdentities: boolean | undefined,
+) {
+  const masked = Object.fromEntries(Object.entries(outputs).map(([name, text]) => [name, maskRecording(text)]));
+  return { outputs: keepIdentities ? masked : replaceIdentities(masked), faults: faults.map(maskRecording) };
+}
+
+/** The line of a system that says its version. */
+function versionIn(outputs: Readonly<Record<string, string>>): string | undefined {
+  const text = outputs['show version'] ?? outputs['cat /etc/os-release'] ?? '';
+  return text
+    .split('\n')
+    .find((line) => /version|^junos:|pretty_name/i.test(line))
+    ?.trim()
+    .slice(0, 120);
+}

@@ -1,0 +1,239 @@
+import { createRoute, OpenAPIHono } from '@hono/zod-openapi';
+import type { Context, MiddlewareHandler, ValidationTargets } from 'hono';
+import { type ZodError, z } from 'zod';
+import { looseBoolean } from '#conductor/api/node-description.ts';
+import { type BodyRowName, bodyRows } from '#conductor/http/routing/body-rows.ts';
+import { requireEndpoint, requireMethod } from '#conductor/http/routing/versions.ts';
+import type { Caller } from '#conductor/kernel/caller.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import { firstIssues } from '#shared/errors/describe-issues.ts';
+
+export interface ApiEnv {
+  Variables: {
+    /** Minor of the microversion in use. */
+    version: number;
+    /** `https://baton.example`; absent = as the client reached it. */
+    apiUrl: string | undefined;
+    requestId: string;
+    caller: Caller;
+    /** Nothing was sent. */
+    isEmpty: boolean;
+    /** Bytes as they came, where they are not JSON (`read-body.ts`). */
+    body: Buffer;
+    /** It is JSON in which characters stand by their numbers. */
+    hasEscapes: boolean;
+  };
+}
+
+export type ApiApp = OpenAPIHono<ApiEnv>;
+
+/** First segments of the API's paths, which are served without `/v1` too ("bookmark" links, ironic-api.md §1.2). */
+const apiSegments = new Set([
+  'allocations',
+  'chassis',
+  'conductors',
+  'continue_inspection',
+  'deploy_templates',
+  'drivers',
+  'events',
+  'heartbeat',
+  'inspection_rules',
+  'lookup',
+  'neighbours',
+  'nodes',
+  'portgroups',
+  'ports',
+  'progress',
+  'runbooks',
+  'session',
+  'shards',
+  'tokens',
+  'volume',
+]);
+
+/** The path that routes match: `/v1` in front of API paths, no slash at the end. */
+export function canonicalPath(pathname: string): string {
+  const trimmed = pathname.length > 1 ? pathname.replace(/\/+$/, '') || '/' : pathname;
+  const [, first] = trimmed.split('/');
+  return first !== undefined && apiSegments.has(first) ? `/v1${trimmed}` : trimmed;
+}
+
+/** An empty app whose schemas answer in the API's error form. */
+export function newApiApp(): ApiApp {
+  return new OpenAPIHono<ApiEnv>({
+    getPath: (request) => canonicalPath(new URL(request.url).pathname),
+    defaultHook: (result) => {
+      if (!result.success) throw invalidRequest(result.target, result.error);
+    },
+  });
+}
+
+type Issue = ZodError['issues'][number];
+
+/**
+ * A request that its schema refuses, as the answer that names each field and what would be right.
+ * @returns AppError `invalid_argument` (400).
+ */
+function invalidRequest(target: keyof ValidationTargets, error: Pick<ZodError, 'issues'>): AppError {
+  const faults = firstIssues(error.issues, (issue) => faultOf(target, issue));
+  return new AppError('invalid_argument', faults.join('; '));
+}
+
+function faultOf(target: keyof ValidationTargets, issue: Issue): string {
+  if (issue.code === 'unrecognized_keys')
+    return `Unexpected arguments: ${issue.keys.map((key) => [...issue.path, key].join('.')).join(', ')}`;
+  const where = issue.path.join('.');
+  const missing = issue.code === 'invalid_type' && issue.message.includes('received undefined');
+  if (missing && where !== '') return `Missing mandatory parameter: ${where}`;
+  const place = where || (target === 'json' ? 'body' : target);
+  return `Invalid ${target === 'json' ? 'body' : target}: ${place}: ${issue.message}`;
+}
+
+export interface Link {
+  readonly href: string;
+  readonly rel: string;
+}
+
+/** Gives the beginning of addresses in answers: the API's public URL where it is set, else what the client wrote. */
+export function originOf(c: Context<ApiEnv>): string {
+  return c.get('apiUrl') ?? new URL(c.req.url).origin;
+}
+
+/** Each that means this service. */
+export function originsOf(c: Context<ApiEnv>): string[] {
+  return [originOf(c), new URL(c.req.url).origin];
+}
+
+/** Ironic's pair: the versioned address and the one without `/v1`. */
+export function linksTo(origin: string, path: string): Link[] {
+  return [
+    { href: `${origin}/v1/${path}`, rel: 'self' },
+    { href: `${origin}/${path}`, rel: 'bookmark' },
+  ];
+}
+
+/** `true`, `yes`, `1` … as Ironic takes them. */
+export const queryFlag = looseBoolean.optional();
+
+/** `fields=uuid,name`, or `fields=uuid&fields=name` as gophercloud 0.12 sends it. */
+export const fieldsQuery = z.union([z.string(), z.array(z.string()).transform((names) => names.join(','))]).optional();
+
+/**
+ * A success answer: its schema is what clients rely on, and tests hold every answer against it; without one it has no body.
+ */
+export function answers(
+  status: 200 | 201 | 202 | 204,
+  description: string,
+  schema?: z.ZodType,
+  type = 'application/json',
+): Record<number, { description: string }> {
+  return { [status]: { description, ...(schema ? { content: { [type]: { schema } } } : {}) } };
+}
+
+/** An answer that is not JSON: text, or a file. */
+export function answersOther(status: 200, description: string, type: string) {
+  return answers(status, description, z.string(), type);
+}
+
+/** A JSON body that must be there. */
+function jsonBody<Schema extends z.ZodType>(schema: Schema) {
+  return { content: { 'application/json': { schema } }, required: true as const };
+}
+
+type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
+
+type NamesIn<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}` ? Name | NamesIn<Rest> : never;
+
+interface Versions {
+  /** The first microversion that has the endpoint: with an older one it is not there (404). */
+  readonly since?: number | undefined;
+  /** The first that has this method of its path: with an older one it is not allowed (405). */
+  readonly methodSince?: number | undefined;
+}
+
+/** The row of limits that a definition names, which the API's description has as `{bytes, depth, values, seconds}`. */
+export const bodyLimitsKey = 'x-body-limits';
+
+/** The row that a definition with a body must name: one without is an error of types. */
+type Limited<Body> = [Body] extends [undefined] ? { readonly limits?: never } : { readonly limits: BodyRowName };
+
+interface Input<Params, Query, Body> extends Versions {
+  /** Parameters of the path; default: text. */
+  readonly params?: Params;
+  readonly query?: Query;
+  /** A JSON body that must be there; or any other. */
+  readonly body?: Body;
+  readonly description?: string;
+}
+
+type Answers = Record<number, { description: string }>;
+
+interface BodyKind {
+  readonly content: Record<string, { readonly schema: z.ZodType }>;
+}
+
+type Described<Path extends string, Params, Query, Body> = {
+  method: Method;
+  path: Path;
+  responses: Answers;
+  request: {
+    params: Params extends z.ZodObject ? Params : z.ZodObject<Record<NamesIn<Path>, z.ZodString>>;
+  } & (Query extends z.ZodType ? { query: Query } : unknown) &
+    (Body extends z.ZodType
+      ? { body: ReturnType<typeof jsonBody<Body>> }
+      : Body extends BodyKind
+        ? { body: Body }
+        : unknown);
+};
+
+/** Refuses requests of a version that does not have the endpoint, or not its method, before anything is read of them. */
+export function onlySince({ since = 0, methodSince = 0 }: Versions): MiddlewareHandler<ApiEnv> {
+  return async (c, next) => {
+    requireEndpoint(c.get('version'), since);
+    requireMethod(c.get('version'), methodSince);
+    await next();
+  };
+}
+
+/** Describes routes of one subject: `route.get(path, summary, answers, { query })`. */
+export function routesOf(tag: string) {
+  const by =
+    (method: Method) =>
+    <
+      const Path extends string,
+      Params extends z.ZodObject | undefined = undefined,
+      Query extends z.ZodObject | undefined = undefined,
+      Body extends z.ZodType | BodyKind | undefined = undefined,
+    >(
+      path: Path,
+      summary: string,
+      responses: Answers,
+      ...[input]: [Body] extends [undefined]
+        ? [input?: Input<Params, Query, Body> & Limited<Body>]
+        : [input: Input<Params, Query, Body> & Limited<Body>]
+    ) => {
+      const {
+        params,
+        query,
+        body,
+        limits,
+        since,
+        methodSince,
+        ...more
+      }: Input<Params, Query, Body> & {
+        readonly limits?: BodyRowName | undefined;
+      } = input ?? {};
+      const names = [...path.matchAll(/\{([^}]+)\}/g)].map(([, name = '']) => [name, z.string()] as const);
+      const request = {
+        ...(names.length > 0 ? { params: params ?? z.object(Object.fromEntries(names)) } : {}),
+        ...(query ? { query } : {}),
+        ...(body ? { body: body instanceof z.ZodType ? jsonBody(body) : body } : {}),
+      };
+      const isVersioned = since !== undefined || methodSince !== undefined;
+      const middleware = isVersioned ? { middleware: [onlySince({ since, methodSince })] } : {};
+      const rows = limits === undefined ? {} : { [bodyLimitsKey]: bodyRows[limits] };
+      const route = { method, path, tags: [tag], summary, request, responses, ...rows, ...middleware, ...more };
+      return createRoute(route as unknown as Described<Path, Params, Query, Body>);
+    };
+  return { get: by('get'), post: by('post'), put: by('put'), patch: by('patch'), delete: by('delete') };
+}
