@@ -82,6 +82,9 @@ type Stored = 'wakes a flow' | 'wakes nobody' | 'is stale';
  * A flow that somebody holds is not waited for while sessions are locked (anyone who works on the flow may want the session
  * next): its turn comes afterwards, when nothing else is held. The write is fenced: a conductor that was paused after it
  * had compared tokens must not put a former boot's address into the next one's session.
+ *
+ * Each session and each flow is looked up by its node: PostgreSQL's estimate of a join was one row where tokens are
+ * compared, and it read all open flows for each agent.
  */
 async function writeContacts(db: Queryable, contacts: readonly AgentContact[]): Promise<readonly Stored[]> {
   const records = [...new Map(contacts.map((contact) => [keyOf(contact), contact])).values()].map((contact) => ({
@@ -92,23 +95,27 @@ async function writeContacts(db: Queryable, contacts: readonly AgentContact[]): 
     certificate: contact.certificate,
   }));
   const answer = await db.execute(sql`
-    WITH contact AS (
-      SELECT * FROM json_to_recordset(${JSON.stringify(records)}::text::json)
-        AS c(node_uuid uuid, token text, callback_url text, version text, certificate text)
-    ), locked AS (
-      SELECT node_uuid FROM agent_sessions WHERE node_uuid IN (SELECT node_uuid FROM contact)
-      ORDER BY node_uuid FOR UPDATE
+    WITH locked AS (
+      SELECT c.* FROM (
+        SELECT * FROM json_to_recordset(${JSON.stringify(records)}::text::json)
+          AS c(node_uuid uuid, token text, callback_url text, version text, certificate text)
+        ORDER BY node_uuid
+      ) c CROSS JOIN LATERAL (
+        SELECT FROM agent_sessions a
+        WHERE a.node_uuid = c.node_uuid AND a.token = c.token AND coalesce(a.callback_url, c.callback_url) = c.callback_url
+        FOR UPDATE
+      ) a
     ), contacted AS (
       UPDATE agent_sessions a
       SET callback_url = c.callback_url, version = c.version, certificate = coalesce(c.certificate, a.certificate),
         last_heartbeat_at = now()
-      FROM contact c JOIN locked USING (node_uuid)
-      WHERE a.node_uuid = c.node_uuid AND a.token = c.token AND coalesce(a.callback_url, c.callback_url) = c.callback_url
+      FROM locked c WHERE a.node_uuid = c.node_uuid
       RETURNING a.node_uuid, a.token, a.callback_url
     ), free AS (
-      SELECT f.uuid FROM flows f JOIN contacted c ON f.node_uuid = c.node_uuid
-      WHERE f.ended_at IS NULL AND f.on_hold IS NULL
-      FOR UPDATE OF f SKIP LOCKED
+      SELECT f.uuid FROM contacted c CROSS JOIN LATERAL (
+        SELECT uuid FROM flows WHERE node_uuid = c.node_uuid AND ended_at IS NULL AND on_hold IS NULL
+        FOR UPDATE SKIP LOCKED
+      ) f
     ), woken AS (
       UPDATE flows f SET ${noted}
       FROM free WHERE f.uuid = free.uuid

@@ -71,7 +71,8 @@ export async function recordHeartbeat(
     token: session.token,
     callbackUrl: heartbeat.callback_url,
     version: heartbeat.agent_version ?? null,
-    certificate: heartbeat.agent_verify_ca ?? null,
+    // the one that is stored is the same
+    certificate: session.certificate ? null : (heartbeat.agent_verify_ca ?? null),
   });
   if (!session.callbackUrl) {
     await recordBootEvent(context.db, { nodeUuid }, { event: 'heartbeat', conductor: context.config.conductorName });
