@@ -64,6 +64,7 @@ export async function recordHeartbeat(
     throw new AppError(
       'invalid_argument',
       `An issue with the supplied "callback_url" has been detected: it must be at ${source ?? 'your address'}, where you call from (BATON_AGENT_CALLBACK_MUST_MATCH).`,
+      { details: { advice: 'Behind NAT or a relay set BATON_AGENT_CALLBACK_MUST_MATCH=false.' } },
     );
   }
   const woken = await heartbeats.store({
@@ -88,10 +89,19 @@ export function checkToken(
 ): AgentSessionRow {
   if (!token) throw new AppError('invalid_argument', 'Agent token is required for heartbeat processing.');
   if (!session || !isSameSecret(openAgentToken(secrets, session), token)) {
-    throw new AppError('invalid_argument', 'Invalid or missing agent token received.');
+    throw new AppError('invalid_argument', 'Invalid or missing agent token received.', {
+      details: {
+        advice: 'A ramdisk of an earlier boot still runs, or a stranger calls: power the machine off and on.',
+      },
+    });
   }
   return session;
 }
+
+const twoRamdisks = {
+  advice:
+    'Its address or certificate has changed since it looked itself up, or two machines run as this node: look at both.',
+};
 
 function checkCallback(
   session: AgentSessionRow,
@@ -111,14 +121,20 @@ function checkCallback(
     );
   }
   if (requireAgentTls && !heartbeat.callback_url.startsWith('https://')) {
-    throw new AppError('invalid_argument', 'TLS is required by configuration: callback_url must be an https:// URL.');
+    throw new AppError('invalid_argument', 'TLS is required by configuration: callback_url must be an https:// URL.', {
+      details: { advice: 'Boot a ramdisk whose agent has TLS, or set BATON_REQUIRE_AGENT_TLS=false.' },
+    });
   }
   if (session.callbackUrl !== heartbeat.callback_url) requireAllowedCallback(heartbeat, outbound.agents);
   if (session.callbackUrl && session.callbackUrl !== heartbeat.callback_url) {
-    throw new AppError('invalid_argument', 'Detected change in ramdisk provided "callback_url"');
+    throw new AppError('invalid_argument', 'Detected change in ramdisk provided "callback_url"', {
+      details: twoRamdisks,
+    });
   }
   if (session.certificate && heartbeat.agent_verify_ca && session.certificate !== heartbeat.agent_verify_ca) {
-    throw new AppError('invalid_argument', 'Detected change in ramdisk provided "agent_verify_ca"');
+    throw new AppError('invalid_argument', 'Detected change in ramdisk provided "agent_verify_ca"', {
+      details: twoRamdisks,
+    });
   }
 }
 

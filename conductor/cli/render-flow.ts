@@ -42,7 +42,10 @@ function renderBoot({ boot, ended_at: endedAt }: FlowView): string[] {
   if (endedAt !== null || boot.length === 0) return [];
   const isNext = (index: number): boolean => rank(boot[index]) < rank(boot[index - 1]);
   const from = boot.findLastIndex((_, index) => index > 0 && isNext(index) && boot[index]?.event === 'dhcp');
-  return [`  boot: ${boot.slice(Math.max(from, 0)).map(describeBoot).join(', ')}`];
+  const latest = boot.slice(Math.max(from, 0));
+  const reached = latest.filter(({ event }) => event !== 'refused').map(describeBoot);
+  const refused = latest.filter(({ event }) => event === 'refused').map(describeBoot);
+  return [...(reached.length === 0 ? [] : [reached.join(', ')]), ...refused].map((line) => `  boot: ${line}`);
 }
 
 function rank(event: FlowView['boot'][number] | undefined): number {

@@ -21,6 +21,7 @@ import type { Caller } from '#conductor/kernel/caller.ts';
 import { accessDenied } from '#conductor/kernel/caller.ts';
 import { JsonPatch, patchRoots } from '#conductor/kernel/json-patch.ts';
 import { findOwnership, notFound } from '#conductor/nodes/node-ownership.ts';
+import { noteRefusal } from '#conductor/nodes/note-refusal.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 type AdmitContext = Pick<HttpContext, 'auth' | 'config' | 'clock' | 'db' | 'log'>;
@@ -37,7 +38,7 @@ export function admitCallers(app: ApiApp, context: AdmitContext): MiddlewareHand
   const { config } = context;
   const isOpen = (rule: AccessRule): boolean =>
     rule.access === 'public' || (rule.policy === 'baton:metrics' && config.metrics === 'anybody');
-  const letStrangersIn = admitStrangers(context);
+  const letStrangersIn = admitStrangers(context, (...refusal) => void noteRefusal(context, ...refusal));
   const readStrangersBody = readStrangersBodies();
   const rowOf = rowsOf(app);
   const identify = identifyCallers(context);

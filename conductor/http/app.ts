@@ -64,6 +64,7 @@ import { pluginRoutes } from '#conductor/http/sites/plugins.routes.ts';
 import { receiptRoutes } from '#conductor/http/sites/receipts.routes.ts';
 import { revisionRoutes, revisionTagRoutes } from '#conductor/http/sites/revisions.routes.ts';
 import { noteBootEvent } from '#conductor/nodes/boot-event-store.ts';
+import { noteRefusal } from '#conductor/nodes/note-refusal.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** In order: `/v1/nodes/validate` must stand before `/v1/nodes/{node}`, and what is not built comes last. */
@@ -166,7 +167,10 @@ export function createApp(context: HttpContext): ApiApp {
 export function createBootApp(context: HttpContext): Hono {
   const { config } = context;
   const app = new Hono();
-  app.use('/boot/*', admitMachines(context));
+  app.use(
+    '/boot/*',
+    admitMachines(context, (...refusal) => void noteRefusal(context, ...refusal)),
+  );
   app.route(
     '/',
     bootRoutes({

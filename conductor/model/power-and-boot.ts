@@ -32,14 +32,14 @@ export type BootMode = 'uefi' | 'bios';
 
 /**
  * Events seen of a machine while it boots, in order: its DHCP answer, the boot script, the ramdisk's two files, the
- * agent's lookup and its first heartbeat.
+ * agent's lookup and its first heartbeat. `refused` may come at any point: the conductor has not taken what it sent.
  */
-export const bootEvents = ['dhcp', 'script', 'kernel', 'initrd', 'lookup', 'heartbeat'] as const;
+export const bootEvents = ['dhcp', 'script', 'kernel', 'initrd', 'lookup', 'heartbeat', 'refused'] as const;
 export type BootEventName = (typeof bootEvents)[number];
 
 export interface BootEvent {
   readonly event: BootEventName;
-  /** `10.1.0.50`, `ramdisk`. */
+  /** `10.1.0.50`, `ramdisk`; of `refused` the request, why, and what to do. */
   readonly detail?: string | undefined;
   /** Sent, of the files. */
   readonly bytes?: number | undefined;

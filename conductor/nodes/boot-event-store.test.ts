@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { nodeBootEvents } from '#conductor/kernel/db/schema/agent.ts';
 import { listBootEvents, recordBootEvent } from '#conductor/nodes/boot-event-store.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
@@ -39,6 +40,27 @@ test('what is repeated at once counts once; what is of no node, not at all', asy
   await see('dhcp', { detail: '10.1.0.52' }, { mac: '52:54:00:00:00:ff' });
   await see('lookup', {}, { nodeUuid: '00000000-0000-4000-8000-000000000000' });
   expect(await events()).toHaveLength(2);
+});
+
+test('a refusal counts once, until something else is seen of the boot', async () => {
+  const refused = { detail: 'heartbeat: TLS is required' };
+  expect(await see('refused', refused, { ident: nodeUuid })).toBe(nodeUuid);
+  await api.context.db.update(nodeBootEvents).set({ at: new Date(Date.now() - 60_000) });
+  expect(await see('refused', refused, { nodeUuid })).toBeUndefined();
+  await see('refused', { detail: 'lookup: another reason' });
+  expect(await see('refused', refused)).toBeUndefined();
+  await see('script', { detail: 'ramdisk' });
+  expect(await see('refused', refused)).toBe(nodeUuid);
+  expect((await events()).map(([event]) => event)).toEqual(['refused', 'refused', 'script', 'refused']);
+});
+
+test('a machine is known by all of its MAC addresses, but not where they are of two nodes', async () => {
+  const other = '52:54:00:00:00:02';
+  expect(await see('lookup', {}, { macs: [other, mac] })).toBe(nodeUuid);
+  const { uuid } = await api.call('POST', '/v1/nodes', { driver: 'fake-hardware' });
+  await api.call('POST', '/v1/ports', { node_uuid: uuid, address: other });
+  expect(await see('kernel', {}, { macs: [other, mac] })).toBeUndefined();
+  expect((await events()).map(([event]) => event)).toEqual(['lookup']);
 });
 
 test('the newest 60 stay', async () => {

@@ -11,6 +11,7 @@ import { imageFormats } from '#conductor/nodes/image-info.ts';
 import { addStrangersHistory } from '#conductor/nodes/node-history.ts';
 import { bootsFromVirtualMedia } from '#conductor/nodes/node-interfaces.ts';
 import { findNode } from '#conductor/nodes/node-store.ts';
+import { noteRefusal } from '#conductor/nodes/note-refusal.ts';
 import { sparing } from '#conductor/nodes/os-disk.ts';
 import { listNodesByAddresses } from '#conductor/nodes/ports/port-store.ts';
 import { reportSharedAddresses } from '#conductor/nodes/ports/report-shared-addresses.ts';
@@ -48,19 +49,31 @@ export async function lookupNode(
     ? await findNode(db, request.nodeUuid)
     : await findByAddresses(context, request.addresses);
   // an instance that boots, still in `deploying`, is a stranger as well
-  if (!node || (await readRequiredBoot(db, node)) !== 'ramdisk') {
-    throw new AppError('not_found', 'Resource could not be found.');
-  }
+  if (!node) throw notFound();
+  if ((await readRequiredBoot(db, node)) !== 'ramdisk') return refuse(context, node, notToBoot);
   const session = await findAgentSession(db, node.uuid);
   if (isTokenGiven(context, node, session)) {
-    if (!hasToken(context, session, request)) {
-      context.log.warn({ node: node.uuid }, "lookup refused: it lacks this boot's token");
-      throw new AppError('not_found', 'Resource could not be found.');
-    }
+    if (!hasToken(context, session, request)) return refuse(context, node, withoutToken);
     // issueToken notes those to which it gives one
     noteBootEvent(context, { nodeUuid: node.uuid }, { event: 'lookup' });
   }
   return answerAgent(context, node, request.version);
+}
+
+const notFound = (): AppError => new AppError('not_found', 'Resource could not be found.');
+
+/** Reasons that a lookup is refused for, as people are told; the machine hears the same of each. */
+const notToBoot = 'the node is not to boot the ramdisk now: the machine has booted it by itself, or twice.';
+const withoutToken =
+  "it lacks this boot's token, which iPXE or the boot medium gives: the ramdisk was booted otherwise, or a stranger asks.";
+
+async function refuse(
+  context: Pick<EngineContext, 'db' | 'config' | 'log'>,
+  { uuid: nodeUuid }: NodeRow,
+  reason: string,
+): Promise<never> {
+  await noteRefusal(context, { nodeUuid }, 'lookup', new AppError('forbidden', reason));
+  throw notFound();
 }
 
 async function findByAddresses(

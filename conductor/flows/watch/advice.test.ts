@@ -89,10 +89,10 @@ test('what rests says whose word it waits for; what works says nothing', () => {
 });
 
 test('a boot that stops says how far the machine got', () => {
-  const after = (event: BootEventName, detail: string | null = null) =>
+  const after = (event: BootEventName, detail: string | null = null, waitedMs = 301_000) =>
     adviceFor(
       facts({
-        step: step({ waitingFor: 'first heartbeat of the ramdisk', waitedMs: 301_000 }),
+        step: step({ waitingFor: 'first heartbeat of the ramdisk', waitedMs }),
         lastBoot: { event, detail },
       }),
     );
@@ -103,6 +103,10 @@ test('a boot that stops says how far the machine got', () => {
   expect(after('kernel')).toContain('not its initrd');
   expect(after('initrd')).toContain('has loaded the ramdisk');
   expect(after('lookup')).toContain('its heartbeat has not arrived');
+  const refused = 'heartbeat: TLS is required by configuration. Boot a ramdisk whose agent has TLS.';
+  // at once: no patience mends it
+  expect(after('refused', refused, 1_000)).toBe(`The conductor refuses the machine: ${refused}`);
+  expect(after('lookup', null, 1_000)).toBeNull();
 });
 
 test('a wait is worth a word once it is long, a fault at once', () => {

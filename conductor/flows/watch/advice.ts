@@ -57,7 +57,8 @@ export function adviceFor(facts: AdviceFacts): string | null {
       ? `It stops when the look of ${step.name} that is under way has ended.`
       : `It stops when ${step.name} has ended, which must not be interrupted.`;
   }
-  if (!step?.waitingFor || !(step.isRetry || waitsTooLong(step))) return null;
+  const isRefused = facts.lastBoot?.event === 'refused';
+  if (!step?.waitingFor || !(step.isRetry || isRefused || waitsTooLong(step))) return null;
   return lookFor(step.name, step.waitingFor, facts.lastBoot) ?? null;
 }
 
@@ -116,6 +117,8 @@ function lookAtBoot({ event, detail }: NonNullable<AdviceFacts['lastBoot']>): st
         'The machine has loaded the ramdisk, whose agent has not contacted the conductor: look at its console, and whether ' +
         'the ramdisk has a driver for its network card and reaches BATON_PUBLIC_URL.'
       );
+    case 'refused':
+      return `The conductor refuses the machine: ${detail}`;
     default:
       return 'The agent has looked itself up, and its heartbeat has not arrived: look at its console and at its clock.';
   }

@@ -11,7 +11,10 @@ function strangers() {
   const app = newApiApp();
   app.use(
     '*',
-    admitStrangers({ config, log: silentLog, clock: { now: () => new Date(time.ms), sleep: () => Promise.resolve() } }),
+    admitStrangers(
+      { config, log: silentLog, clock: { now: () => new Date(time.ms), sleep: () => Promise.resolve() } },
+      () => expect.unreachable('no address is refused here'),
+    ),
   );
   app.post('/v1/heartbeat/:node', (c) => c.body(null, c.req.header('token') === 'right' ? 202 : 400));
   app.get('/v1/lookup', (c) => c.body(null, c.req.query('addresses') === 'known' ? 200 : 404));
@@ -51,11 +54,15 @@ test('agents that have called in go on, whatever others do behind their address'
 
 test('machines and agents are answered in their networks alone', async () => {
   const config = readConfig({ BATON_AGENT_NETWORKS: '192.0.2.0/24' });
+  const reported: unknown[] = [];
   const app = newApiApp();
   app.onError((error, c) => c.text(error.message, 403));
   app.use(
     '*',
-    admitStrangers({ config, log: silentLog, clock: { now: () => new Date(), sleep: () => Promise.resolve() } }),
+    admitStrangers(
+      { config, log: silentLog, clock: { now: () => new Date(0), sleep: () => Promise.resolve() } },
+      (machine, request, error) => reported.push([machine, request, error.details['advice']]),
+    ),
   );
   app.all('*', (c) => c.body(null, 204));
   const from = async (remoteAddress: string, path: string) =>
@@ -73,4 +80,17 @@ test('machines and agents are answered in their networks alone', async () => {
     expect([path, await from('::ffff:192.0.2.9', path), await from('198.51.100.9', path)]).toEqual([path, 204, 403]);
   }
   expect(await from('198.51.100.9', '/healthz')).toBe(204);
+  // a machine that says who it is gets reported, one address no more than five times at once
+  const advice = 'It called from 198.51.100.9: if that is the machine, add its network.';
+  expect(reported).toEqual(
+    ['heartbeat', 'progress', 'neighbours'].map((call) => [{ ident: 'n' }, `v1/${call}/n`, advice]),
+  );
+  for (let i = 0; i < 9; i += 1) await from('198.51.100.9', '/boot/node.ipxe?mac=52-54-00-12-34-56');
+  expect(reported.slice(3)).toEqual([1, 2].map(() => [{ macs: ['52:54:00:12:34:56'] }, 'boot/node.ipxe', advice]));
+  await from('198.51.100.10', '/v1/lookup?addresses=52:54:00:12:34:56,52:54:00:12:34:57');
+  expect(reported.at(-1)).toMatchObject([
+    { macs: ['52:54:00:12:34:56', '52:54:00:12:34:57'] },
+    'v1/lookup',
+    expect.anything(),
+  ]);
 });

@@ -6,7 +6,9 @@ import { createFailureLimit, sourceKey } from '#conductor/auth/failure-limit.ts'
 import type { HttpContext } from '#conductor/http/routing/context.ts';
 import type { ApiEnv } from '#conductor/http/routing/define-routes.ts';
 import { applicationFault } from '#conductor/http/routing/error-answers.ts';
+import type { SeenMachine } from '#conductor/nodes/boot-event-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { parseCardAddress } from '#shared/mac-address.ts';
 
 /** `undefined` in process. */
 export function addressOf(c: Context): string | undefined {
@@ -65,9 +67,12 @@ const maxProven = 50_000;
  * Limits failures of requests without authentication, by address. What succeeds never counts, and an agent whose token was
  * right goes on whatever others do behind the same address: ten thousand may sit behind one relay.
  */
-export function admitStrangers(context: Pick<HttpContext, 'clock' | 'config' | 'log'>): MiddlewareHandler<ApiEnv> {
+export function admitStrangers(
+  context: Pick<HttpContext, 'clock' | 'config' | 'log'>,
+  report: ReportRefusal,
+): MiddlewareHandler<ApiEnv> {
   const { clock, config } = context;
-  const refuse = requireMachineNetwork(context);
+  const refuse = requireMachineNetwork(context, report);
   const perSecond = config.auth.publicFailuresPerSecond;
   const failures = createFailureLimit({
     perSecond,
@@ -98,21 +103,54 @@ export function admitStrangers(context: Pick<HttpContext, 'clock' | 'config' | '
 
 const ofMachines = /^\/(?:v1\/(?:lookup|heartbeat|neighbours|progress|continue_inspection)|boot)(?:\/|$)/;
 
-/** @throws AppError `forbidden` for what machines and agents ask, from outside of their networks (`BATON_AGENT_NETWORKS`). */
-function requireMachineNetwork({ config, log }: Pick<HttpContext, 'config' | 'log'>): (c: Context) => void {
+/** Tells people of a machine that was refused (`noteRefusal`). */
+export type ReportRefusal = (machine: SeenMachine, request: string, error: AppError) => void;
+
+/**
+ * Makes the check of a machine's address. It reports a boot that it stops, a few times a minute for each address.
+ * @throws AppError `forbidden` for what machines and agents ask, from outside of their networks (`BATON_AGENT_NETWORKS`).
+ */
+function requireMachineNetwork(
+  { config, log, clock }: Pick<HttpContext, 'config' | 'log' | 'clock'>,
+  report: ReportRefusal,
+): (c: Context) => void {
+  const reported = createFailureLimit({ perSecond: 0.1, reserve: 5, now: () => clock.now().getTime() });
   return (c) => {
     const { path } = c.req;
     if (!ofMachines.test(path)) return;
     const address = addressOf(c);
     if (isAgentAddress(config.outbound.agents, address)) return;
     log.info({ address, path }, 'refused: not in BATON_AGENT_NETWORKS');
-    throw new AppError('forbidden', 'Your address is in no network of machines (BATON_AGENT_NETWORKS).');
+    const advice = `It called from ${address ?? 'an unknown address'}: if that is the machine, add its network.`;
+    const message = 'Your address is in no network of machines (BATON_AGENT_NETWORKS).';
+    const error = new AppError('forbidden', message, { details: { advice } });
+    const [machine, source] = [machineOf(c), sourceOf(c)];
+    if (machine && reported.waitSeconds(source) === 0) {
+      reported.fail(source);
+      report(machine, path.slice(1), error);
+    }
+    throw error;
   };
 }
 
+/** Reads which machine a request says that it is of; `undefined` where it says nothing. */
+function machineOf({ req }: Context): SeenMachine | undefined {
+  const ident = /^\/v1\/(?:heartbeat|progress|neighbours)\/([^/]+)$/.exec(req.path)?.[1];
+  if (ident !== undefined) return { ident };
+  const given = req.query('mac') ?? req.query('addresses') ?? '';
+  const macs = given
+    .split(',')
+    .map((text) => parseCardAddress(text.trim()))
+    .filter((mac) => mac !== undefined);
+  return macs.length === 0 ? undefined : { macs };
+}
+
 /** The same as middleware. */
-export function admitMachines(context: Pick<HttpContext, 'config' | 'log'>): MiddlewareHandler {
-  const refuse = requireMachineNetwork(context);
+export function admitMachines(
+  context: Pick<HttpContext, 'config' | 'log' | 'clock'>,
+  report: ReportRefusal,
+): MiddlewareHandler {
+  const refuse = requireMachineNetwork(context, report);
   return (c, next) => {
     refuse(c);
     return next();

@@ -122,6 +122,17 @@ describe('heartbeat', () => {
       fault: 'Detected change in ramdisk provided "callback_url"',
     });
     expect(await send(beat)).toMatchObject({ status: 400, fault: 'Invalid or missing agent token received.' });
+    // the machine's operator is told, once, however often it asks
+    const httpCallback = { ...beat, agent_token: token, callback_url: 'http://192.0.2.1:9999' };
+    for (const again of [1, 2]) expect([again, (await send(httpCallback)).status]).toEqual([again, 400]);
+    const events = (await listHistory(api.context.db, uuid)).map(({ event }) => event);
+    expect(events.filter((event) => event.startsWith('refused '))).toEqual([
+      'refused heartbeat: TLS is required by configuration: callback_url must be an https:// URL. Boot a ramdisk whose agent has TLS, or set BATON_REQUIRE_AGENT_TLS=false.',
+      expect.stringContaining(
+        'refused heartbeat: Invalid or missing agent token received. A ramdisk of an earlier boot',
+      ),
+      expect.stringContaining('refused heartbeat: Detected change in ramdisk provided "callback_url"'),
+    ]);
     expect((await send(beat, '1.21')).status).toBe(404);
     expect((await send(beat, '1.68', 'nope')).fault).toBe('Node nope could not be found.');
     const progress = { agent_token: token, command_id: uuid, progress: { phase: 'writing image' } };

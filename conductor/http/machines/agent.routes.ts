@@ -8,6 +8,7 @@ import { addressOf } from '#conductor/http/doors/admit-strangers.ts';
 import type { HttpContext } from '#conductor/http/routing/context.ts';
 import { type ApiApp, answers, routesOf } from '#conductor/http/routing/define-routes.ts';
 import { isUuid } from '#conductor/nodes/node-store.ts';
+import { noteRefusal } from '#conductor/nodes/note-refusal.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { describeIssues } from '#shared/errors/describe-issues.ts';
 import { parseCardAddress } from '#shared/mac-address.ts';
@@ -116,13 +117,14 @@ export function agentRoutes(app: ApiApp, context: HttpContext): void {
   });
 
   app.openapi(heartbeat, async (c) => {
+    const { node: ident } = c.req.valid('param');
     try {
-      const { node: ident } = c.req.valid('param');
       const said = parseHeartbeat(c.req.valid('json'), c.get('version'));
       await recordHeartbeat(context, heartbeats, { ident, heartbeat: said, source: addressOf(c) });
       context.metrics.heartbeats.inc({ outcome: 'taken' });
     } catch (error) {
       context.metrics.heartbeats.inc({ outcome: 'refused' });
+      await noteRefusal(context, { ident }, 'heartbeat', error);
       throw error;
     }
     return c.body(null, 202);

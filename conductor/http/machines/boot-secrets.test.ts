@@ -112,7 +112,8 @@ describe('a lookup', () => {
     expect([found.status, tokenOf(found)]).toEqual([200, '******']);
     // the flow's boot shows it, so that no advice blames what comes before it
     const seen = () => listBootEvents(api.context.db, uuid, { since: new Date(0), until: null });
-    await eventually(async () => expect((await seen()).map(({ event }) => event)).toEqual(['lookup']));
+    await eventually(async () => expect((await seen()).map(({ event }) => event)).toEqual(['refused', 'lookup']));
+    expect((await seen())[0]?.detail).toContain("lookup: it lacks this boot's token");
     expect((await beat(token)).status).toBe(202);
   });
 
