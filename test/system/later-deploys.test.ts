@@ -41,7 +41,8 @@ const statuses = [400, 409, 500, 503];
 
 test.each(laterIds.map(({ id }, row) => ({ id, row })))('$id: the deploy ends active', async ({ id, row }) => {
   const name = `later-${row}`;
-  const machine = await startSimulatedNode({ conductorUrl: () => conductor.url, mac: `52:54:00:00:b9:0${row}` });
+  const mac = `52:54:00:00:b9:${row.toString(16).padStart(2, '0')}`;
+  const machine = await startSimulatedNode({ conductorUrl: () => conductor.url, mac });
   try {
     await enrolSimulatedNode(operator, machine, name, {
       boot_interface: 'redfish-virtual-media',

@@ -68,6 +68,7 @@ async function shown(key: 'note' | 'state'): Promise<unknown[]> {
   return steps.filter((step) => step['phase'] === 'main').map((step) => step[key]);
 }
 
+const reset = { method: 'POST', path: /ComputerSystem\.Reset$/, times: 1000 };
 const resets = () =>
   machine.bmc.requests.filter(({ method, body }) => method === 'POST' && body.includes('"On"')).length;
 
@@ -164,9 +165,8 @@ test('a setting that the firmware does not take fails the step that has reset th
   expect(await shown('state')).toEqual(expect.arrayContaining(['succeeded', 'failed']));
 });
 
-test('the step that is to reset the machine is not skipped, and where it fails the settings are told of', async () => {
+test('the step that is to reset the machine is not skipped, nor failed by a refusal after unclear answers', async () => {
   await cleanAll(create);
-  const reset = { method: 'POST', path: /ComputerSystem\.Reset$/, times: 1000 };
   machine.bmc.inject({ ...reset, status: 503, headers: { 'retry-after': '0' } });
   await clean(bios('NumCores', 4), create);
   const skip = async (): Promise<string> => {
@@ -181,7 +181,15 @@ test('the step that is to reset the machine is not skipped, and where it fails t
   const why = 'the settings of bios.apply_configuration before it take effect at its reset; abort the flow';
   await expect.poll(skip, { timeout: 30_000 }).toMatch(new RegExp(`^false false .*409.*can't be skipped: ${why}`));
   machine.bmc.clearFaults();
+  machine.bmc.inject({ ...reset, status: 400, times: 1 });
+  await operator.waitForState(name, 'manageable');
+  expect([machine.bmc.faultsLeft(), await cached('NumCores')]).toEqual([0, '4']);
+});
+
+test('where the BMC refuses the reset, the settings that wait for it are told of', async () => {
+  await cleanAll(create);
   machine.bmc.inject({ ...reset, status: 400 });
+  await clean(bios('NumCores', 4), create);
   const { last_error: error } = await operator.waitForState(name, 'clean failed');
   const lost = 'its settings wait at the BMC for the next reset, which raid.create_configuration did not make';
   expect(error).toContain(`bios.apply_configuration: ${lost}`);
