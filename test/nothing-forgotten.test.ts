@@ -14,6 +14,7 @@ import { isSecretName } from '#conductor/model/secret-names.ts';
 import { conductorSteps } from '#conductor/start/conductor-steps.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 import { pluginTaskStep } from '#shared/wire/step.ts';
+import { isProduct, listFiles } from './house/read-sources.ts';
 
 /** The "add a …" lists of CONTRIBUTING.md: what is forgotten is said in one sentence for each part. */
 
@@ -127,17 +128,17 @@ describe('a driver', () => {
 
 test('a command of the CLI is listed in conductor/cli/commands.ts', async () => {
   const listed = new Set(commands);
-  const files = await codeFiles('conductor/cli');
+  const files = (await listFiles(root, 'conductor/cli', '.ts')).filter((path) => isProduct({ path }));
   const forgotten = await Promise.all(
     files.map(async (file) => {
-      const text = await readFile(join(root, 'conductor/cli', file), 'utf8');
+      const text = await readFile(join(root, file), 'utf8');
       const names = [...text.matchAll(/^export const (\w+): (?:readonly )?Command(?:\[\])? = /gm)].map(
         ([, name]) => name!,
       );
-      const module = (await import(`../conductor/cli/${file}`)) as Record<string, (typeof commands)[number]>;
+      const module = (await import(join(root, file))) as Record<string, (typeof commands)[number]>;
       return names
         .filter((name) => ![module[name]!].flat().every((command) => listed.has(command)))
-        .map((name) => `conductor/cli/${file}: ${name} is not listed in \`commands\` of conductor/cli/commands.ts`);
+        .map((name) => `${file}: ${name} is not listed in \`commands\` of conductor/cli/commands.ts`);
     }),
   );
   expectNothing(forgotten.flat());

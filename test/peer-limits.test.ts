@@ -40,7 +40,7 @@ test('sockets are read in files that have limits of their own', () => {
   const opens = (text: string) => /import \{[^}]*\bconnect\b[^}]*\} from 'node:(net|tls)'/.test(text);
   expect(pathsOf(programs.filter(({ text }) => opens(text)))).toEqual([
     'agent/burnin/burn-in-network.ts', // counts bytes and forgets them
-    'agent/image/connection.ts',
+    'agent/image/fetch/connection.ts',
     'conductor/cluster-steps/service-steps.ts', // connects only
     'conductor/cluster/etcd/etcd-tls.ts', // handshakes only
     'conductor/networks/switches/ovsdb-client.ts', // peerLimits.switch

@@ -4,7 +4,7 @@ import type { AgentContext } from '#agent/context.ts';
 import { eraseEach } from '#agent/erase/erase-disks.ts';
 import { type MachineDisks, machineDisks, prepareDisks } from '#agent/erase/prepare-disks.ts';
 import { type RawDisk, withRawDisk } from '#agent/erase/raw-disk.ts';
-import { type SlotPool, slotBytes } from '#agent/image/slot-pool.ts';
+import { type SlotPool, slotBytes } from '#agent/image/decode/slot-pool.ts';
 import type { BlockDevice } from '#agent/storage/lsblk.ts';
 import { rereadPartitions } from '#agent/storage/wait-for-udev.ts';
 import { AppError } from '#shared/errors/app-error.ts';

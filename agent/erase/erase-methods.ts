@@ -2,7 +2,7 @@ import { createCipheriv, randomBytes } from 'node:crypto';
 import type { AtaSecurity } from '#agent/erase/ata-security.ts';
 import type { NvmeAbilities, SanitizeAction } from '#agent/erase/nvme.ts';
 import type { RawDisk } from '#agent/erase/raw-disk.ts';
-import { type SlotPool, slotBytes } from '#agent/image/slot-pool.ts';
+import { type SlotPool, slotBytes } from '#agent/image/decode/slot-pool.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { EraseOptions } from '#shared/in-band/erase-options.ts';
 

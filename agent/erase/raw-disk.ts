@@ -1,6 +1,6 @@
 import type { FileHandle } from 'node:fs/promises';
-import { openExclusive } from '#agent/image/disk.ts';
-import { createSlotPool, type SlotPool } from '#agent/image/slot-pool.ts';
+import { createSlotPool, type SlotPool } from '#agent/image/decode/slot-pool.ts';
+import { openExclusive } from '#agent/image/disk/disk.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** A disk open past the page cache: what is read comes from the disk, not from what was last written to it. */

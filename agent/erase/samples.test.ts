@@ -13,7 +13,7 @@ import {
   sampleBytes,
   samplePlaces,
 } from '#agent/erase/samples.ts';
-import type { SlotPool } from '#agent/image/slot-pool.ts';
+import type { SlotPool } from '#agent/image/decode/slot-pool.ts';
 import { assert, integer, property } from '#test/fuzz/fast-check.ts';
 
 const bytes = 3 * 1024 * 1024 + 8192;

@@ -1,6 +1,6 @@
 import { createHash, randomBytes, randomInt } from 'node:crypto';
 import type { RawDisk } from '#agent/erase/raw-disk.ts';
-import type { SlotPool } from '#agent/image/slot-pool.ts';
+import type { SlotPool } from '#agent/image/decode/slot-pool.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { EraseProof } from '#shared/wire/erase-result.ts';
 

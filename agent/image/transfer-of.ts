@@ -1,5 +1,5 @@
 import type { AgentContext } from '#agent/context.ts';
-import type { ExpectedChecksum } from '#agent/image/expected-checksum.ts';
+import type { ExpectedChecksum } from '#agent/image/fetch/expected-checksum.ts';
 import { authorizationHeaders } from '#agent/image/image-info.ts';
 import type { WriteImageOptions } from '#agent/image/write-image.ts';
 import type { ImageInfo } from '#shared/in-band/image-info.ts';

@@ -1,11 +1,11 @@
 import { open } from 'node:fs/promises';
 import type { AgentContext } from '#agent/context.ts';
-import { withEntries } from '#agent/image/check-table.ts';
 import { decodeConfigDrive, maxConfigDriveTextBytes } from '#agent/image/config-drive.ts';
-import { driveLabel, drivePartitionMib, isDriveLabel, requireDriveRoom } from '#agent/image/config-drive-room.ts';
-import { openExclusive } from '#agent/image/disk.ts';
-import { type FetchOptions, fetchSmall } from '#agent/image/fetch-small.ts';
-import { createSlotPool, slotBytes } from '#agent/image/slot-pool.ts';
+import { createSlotPool, slotBytes } from '#agent/image/decode/slot-pool.ts';
+import { withEntries } from '#agent/image/disk/check-table.ts';
+import { driveLabel, drivePartitionMib, isDriveLabel, requireDriveRoom } from '#agent/image/disk/config-drive-room.ts';
+import { openExclusive } from '#agent/image/disk/disk.ts';
+import { type FetchOptions, fetchSmall } from '#agent/image/fetch/fetch-small.ts';
 import { grownSlots, isFull, readTables } from '#agent/storage/disk-tables.ts';
 import { type Partition, type ProbedPartition, runLsblk } from '#agent/storage/lsblk.ts';
 import { addLastMbrEntry } from '#agent/storage/mbr-entry.ts';

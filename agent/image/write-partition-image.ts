@@ -1,9 +1,9 @@
 import type { AgentContext } from '#agent/context.ts';
-import { type Disk, openDisk, openExclusive } from '#agent/image/disk.ts';
-import { tooSmall } from '#agent/image/disk-writer.ts';
-import type { ExpectedChecksum } from '#agent/image/expected-checksum.ts';
+import { type Disk, openDisk, openExclusive } from '#agent/image/disk/disk.ts';
+import { tooSmall } from '#agent/image/disk/disk-writer.ts';
+import { makeUnusable } from '#agent/image/disk/make-unusable.ts';
+import type { ExpectedChecksum } from '#agent/image/fetch/expected-checksum.ts';
 import { growFileSystem, makeEphemeral, makeEspFileSystem, makeSwap } from '#agent/image/fill-partitions.ts';
-import { makeUnusable } from '#agent/image/make-unusable.ts';
 import type { RequestedPartitions } from '#agent/image/requested-partitions.ts';
 import { transferOf } from '#agent/image/transfer-of.ts';
 import { writeConfigDriveTo } from '#agent/image/write-config-drive.ts';

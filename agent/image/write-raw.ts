@@ -1,12 +1,12 @@
-import { type Compression, zstdContentSize } from '#agent/image/compression.ts';
-import type { Disk } from '#agent/image/disk.ts';
-import { createDiskWriter, type DiskWriter, tooSmall } from '#agent/image/disk-writer.ts';
-import type { ImageSource } from '#agent/image/image-source.ts';
-import { type Peeked, peek } from '#agent/image/peek.ts';
-import { createSlotPool, type Slot } from '#agent/image/slot-pool.ts';
+import { type Compression, zstdContentSize } from '#agent/image/decode/compression.ts';
+import { createSlotPool, type Slot } from '#agent/image/decode/slot-pool.ts';
+import { decodeXz } from '#agent/image/decode/xz-decoder.ts';
+import { decodeZlib } from '#agent/image/decode/zlib-decoder.ts';
+import type { Disk } from '#agent/image/disk/disk.ts';
+import { createDiskWriter, type DiskWriter, tooSmall } from '#agent/image/disk/disk-writer.ts';
+import { type Peeked, peek } from '#agent/image/disk/peek.ts';
+import type { ImageSource } from '#agent/image/fetch/image-source.ts';
 import type { CheckHead, ImageTarget, WrittenBytes } from '#agent/image/write-image.ts';
-import { decodeXz } from '#agent/image/xz-decoder.ts';
-import { decodeZlib } from '#agent/image/zlib-decoder.ts';
 
 /** Slots for what is unpacked, as many as the download has. */
 const poolSlots = 8;

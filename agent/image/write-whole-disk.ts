@@ -1,8 +1,8 @@
 import type { AgentContext } from '#agent/context.ts';
-import { requireBootCode } from '#agent/image/boot-code.ts';
-import { checkTable, type TableUse } from '#agent/image/check-table.ts';
-import { type Disk, openDisk, openExclusive } from '#agent/image/disk.ts';
-import type { ExpectedChecksum } from '#agent/image/expected-checksum.ts';
+import { requireBootCode } from '#agent/image/disk/boot-code.ts';
+import { checkTable, type TableUse } from '#agent/image/disk/check-table.ts';
+import { type Disk, openDisk, openExclusive } from '#agent/image/disk/disk.ts';
+import type { ExpectedChecksum } from '#agent/image/fetch/expected-checksum.ts';
 import { transferOf } from '#agent/image/transfer-of.ts';
 import { type WriteImageOptions, writeImage } from '#agent/image/write-image.ts';
 import { digestHead, type WrittenImage } from '#agent/image/written-image.ts';

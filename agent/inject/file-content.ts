@@ -1,4 +1,4 @@
-import { type FetchOptions, fetchSmall } from '#agent/image/fetch-small.ts';
+import { type FetchOptions, fetchSmall } from '#agent/image/fetch/fetch-small.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Files are held in memory, of which a machine may have little. */

@@ -1,8 +1,8 @@
 import { and, desc, eq, notInArray, sql } from 'drizzle-orm';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
+import { deleteBy } from '#conductor/kernel/db/query/table-writer.ts';
 import { type AgentLogRow, type AgentSessionRow, agentLogs, agentSessions } from '#conductor/kernel/db/schema/agent.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
-import { deleteBy } from '#conductor/kernel/db/table-writer.ts';
 import { isNode } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

@@ -1,11 +1,11 @@
 import { eq, sql } from 'drizzle-orm';
-import { createBatches } from '#conductor/kernel/db/batches.ts';
 import { databaseFaultClass } from '#conductor/kernel/db/faults.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
+import { createBatches } from '#conductor/kernel/db/query/batches.ts';
+import { isAmong, rowsOf } from '#conductor/kernel/db/query/statement.ts';
 import { type AgentSessionRow, agentSessions } from '#conductor/kernel/db/schema/agent.ts';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
-import { isAmong, rowsOf } from '#conductor/kernel/db/statement.ts';
 import { finderOf, isAnyNode } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

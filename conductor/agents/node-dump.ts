@@ -5,7 +5,7 @@ import { errorWithout, type Hide } from '#conductor/kernel/secrets/mask-document
 import { openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 import type { FlowKindName } from '#conductor/model/flow-states.ts';
-import { propertiesIn } from '#conductor/nodes/os-disk.ts';
+import { propertiesIn } from '#conductor/nodes/boot/os-disk.ts';
 import type { CommandResult } from '#shared/wire/agent-calls.ts';
 
 /**

@@ -7,7 +7,7 @@ import type { AgentSessionRow } from '#conductor/kernel/db/schema/agent.ts';
 import { flowSteps, flows } from '#conductor/kernel/db/schema/flow.ts';
 import { openAgentToken } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
-import { recordBootEvent } from '#conductor/nodes/boot-event-store.ts';
+import { recordBootEvent } from '#conductor/nodes/boot/boot-event-store.ts';
 import type { Nudging } from '#conductor/nodes/context.ts';
 import { isUuid } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';

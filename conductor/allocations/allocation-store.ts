@@ -3,7 +3,7 @@ import { AllocationPatch, allocationFields } from '#conductor/api/allocations.ts
 import { refusingDuplicates } from '#conductor/kernel/db/faults.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { type AllocationInsert, type AllocationRow, allocations } from '#conductor/kernel/db/schema/allocation.ts';
-import { deleteAllocations } from '#conductor/nodes/node-allocation.ts';
+import { deleteAllocations } from '#conductor/nodes/change/node-allocation.ts';
 import { type Resource, viewRow } from '#conductor/nodes/resources/resource.ts';
 import { findRow } from '#conductor/nodes/resources/resource-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';

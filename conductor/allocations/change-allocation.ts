@@ -14,7 +14,7 @@ import type { AllocationInsert, AllocationRow } from '#conductor/kernel/db/schem
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { type JsonPatch, patchDocument } from '#conductor/kernel/json-patch.ts';
 import { notifyWebhooksOfAllocations } from '#conductor/kernel/outbox.ts';
-import { forgetAllocation, requireReleasable } from '#conductor/nodes/node-allocation.ts';
+import { forgetAllocation, requireReleasable } from '#conductor/nodes/change/node-allocation.ts';
 import { nodeNameFault } from '#conductor/nodes/node-fields.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { changeUnlocked } from '#conductor/nodes/node-lock.ts';

@@ -1,9 +1,9 @@
 import { and, eq, inArray, isNotNull, isNull, notInArray, type SQL, sql } from 'drizzle-orm';
 import type { Candidate, Requirements } from '#conductor/allocations/match.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
+import { isAmong } from '#conductor/kernel/db/query/statement.ts';
 import { nodeLeases, nodes } from '#conductor/kernel/db/schema/node.ts';
 import { nodeTraits } from '#conductor/kernel/db/schema/node-parts.ts';
-import { isAmong } from '#conductor/kernel/db/statement.ts';
 import { isFree } from '#conductor/kernel/lease.ts';
 import { rackOf } from '#conductor/model/node-words.ts';
 import { visibleNodes } from '#conductor/nodes/node-ownership.ts';

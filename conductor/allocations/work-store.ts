@@ -1,11 +1,11 @@
 import { and, asc, eq, getTableColumns, gt, inArray, type SQL, sql } from 'drizzle-orm';
 import type { AllocationsContext } from '#conductor/allocations/context.ts';
 import { isAlive } from '#conductor/kernel/conductors/conductor-store.ts';
+import { isAmong } from '#conductor/kernel/db/query/statement.ts';
 import { type AllocationRow, allocations } from '#conductor/kernel/db/schema/allocation.ts';
 import { conductors } from '#conductor/kernel/db/schema/conductor.ts';
-import { isAmong } from '#conductor/kernel/db/statement.ts';
 import { notifyWebhooksOfAllocations } from '#conductor/kernel/outbox.ts';
-import { allocationStates, statesBefore } from '#conductor/model/transitions.ts';
+import { allocationStates, statesBefore } from '#conductor/model/site/transitions.ts';
 
 type Work = Pick<AllocationsContext, 'db' | 'config'>;
 

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { jsonDocument } from '#conductor/api/node-description.ts';
 import { type Answer, answerOf, defineFields, json, line, time, uuid } from '#conductor/api/values.ts';
+import { allocationStates, statesOf } from '#conductor/model/site/transitions.ts';
 import { TraitName } from '#conductor/model/trait-name.ts';
-import { allocationStates, statesOf } from '#conductor/model/transitions.ts';
 
 export const allocationFields = defineFields('allocation', 52, {
   uuid: { type: uuid },

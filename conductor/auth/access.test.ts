@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ramdiskBootOf } from '#conductor/nodes/boot/ramdisk-boot.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
-import { ramdiskBootOf } from '#conductor/nodes/ramdisk-boot.ts';
 import {
   type ApiWithCallers,
   everybody,

@@ -1,24 +1,30 @@
-import { arrangeTroubles } from '#conductor/board/arrange-troubles.ts';
-import { choicesOf, questionAbout } from '#conductor/board/ask-about-nodes.ts';
-import { get, LoginNeeded, send } from '#conductor/board/ask-api.ts';
-import { askFirst, askWhich, prepareDialog, reasonOf } from '#conductor/board/ask-first.ts';
+import { get, LoginNeeded, send } from '#conductor/board/data/ask-api.ts';
+import { choicesOf, questionAbout } from '#conductor/board/page/ask-about-nodes.ts';
+import { askFirst, askWhich, prepareDialog, reasonOf } from '#conductor/board/page/ask-first.ts';
+import { countWork, type Fleet, followFleet, uuidByName } from '#conductor/board/page/follow-fleet.ts';
+import { onLogin } from '#conductor/board/page/login-form.ts';
+import { askToEnable, type ConsoleKind, closeConsole, openConsole } from '#conductor/board/page/open-console.ts';
+import { browser, document, element, type PageEvent, paint } from '#conductor/board/page/page.ts';
+import { type OpenView, openView, type Viewer } from '#conductor/board/page/show-view.ts';
+import { showWindow } from '#conductor/board/page/show-window.ts';
+import { arrangeTroubles } from '#conductor/board/render/arrange-troubles.ts';
 import {
   actionsFor,
   actionsForRows,
   type BoardAction,
   type Subject,
   skipAction,
-} from '#conductor/board/board-actions.ts';
-import { countWork, type Fleet, followFleet, uuidByName } from '#conductor/board/follow-fleet.ts';
-import { onLogin } from '#conductor/board/login-form.ts';
-import { createNodePage } from '#conductor/board/node-page.ts';
-import { askToEnable, type ConsoleKind, closeConsole, openConsole } from '#conductor/board/open-console.ts';
-import { browser, document, element, type PageEvent, paint } from '#conductor/board/page.ts';
-import { namedFilter, namedView, nameFilter, openNode, views } from '#conductor/board/read-address.ts';
-import { arrangeRows, type BoardNode, type BoardRow, countFleet, renderCounts } from '#conductor/board/render-board.ts';
-import { renderButtons, renderNode } from '#conductor/board/render-node.ts';
-import { type OpenView, openView, type Viewer } from '#conductor/board/show-view.ts';
-import { showWindow } from '#conductor/board/show-window.ts';
+} from '#conductor/board/render/board-actions.ts';
+import {
+  arrangeRows,
+  type BoardNode,
+  type BoardRow,
+  countFleet,
+  renderCounts,
+} from '#conductor/board/render/render-board.ts';
+import { renderButtons, renderNode } from '#conductor/board/render/render-node.ts';
+import { createNodePage } from '#conductor/board/views/node-page.ts';
+import { namedFilter, namedView, nameFilter, openNode, views } from '#conductor/board/views/read-address.ts';
 import { stepName } from '#conductor/model/planned-step.ts';
 
 /** The page's script: follows the fleet as its caller, and shows it, one of its nodes, or one of the views beside it. */

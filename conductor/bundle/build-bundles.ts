@@ -13,7 +13,7 @@ const programs = {
   conductor: 'conductor/start/main.ts',
   baton: 'conductor/start/baton.ts',
   'session-thread': 'conductor/kernel/db/session-thread.ts',
-  'parse-program': 'conductor/sites/documents/parse-program.ts',
+  'parse-program': 'conductor/sites/documents/yaml/parse-program.ts',
 } as const;
 
 const pageScripts = { board: 'conductor/board/board.ts', terminal: 'conductor/board/terminal.ts' } as const;

@@ -1,8 +1,29 @@
 import type { SettingInForce } from '#conductor/api/records.ts';
-import { actionCommands } from '#conductor/cli/action-commands.ts';
-import { allocateCommand, allocationCommands } from '#conductor/cli/allocation-commands.ts';
-import { callFor } from '#conductor/cli/api-client.ts';
-import { settingsHelp } from '#conductor/cli/client-settings.ts';
+import { completionShells } from '#conductor/cli/completion.ts';
+import { allocateCommand, allocationCommands } from '#conductor/cli/nodes/allocation-commands.ts';
+import { createNodeCommand } from '#conductor/cli/nodes/create-nodes.ts';
+import { deployCommands } from '#conductor/cli/nodes/deploy-commands.ts';
+import { imageCommands } from '#conductor/cli/nodes/image-commands.ts';
+import { networkCommands, portCommands } from '#conductor/cli/nodes/network-commands.ts';
+import { nodeCommands, nodeListCommand } from '#conductor/cli/nodes/node-commands.ts';
+import {
+  firmwareCommand,
+  hardwareCommands,
+  historyCommand,
+  inventoryDiffCommand,
+  logCommands,
+} from '#conductor/cli/nodes/node-view-commands.ts';
+import { flowCommands, powerCommands } from '#conductor/cli/nodes/power-commands.ts';
+import { stateCommands } from '#conductor/cli/nodes/state-commands.ts';
+import {
+  conductorCommands,
+  databaseCommands,
+  demoCommand,
+  tokenCommands,
+  webhookCommands,
+} from '#conductor/cli/operator-commands.ts';
+import { callFor } from '#conductor/cli/shell/api-client.ts';
+import { settingsHelp } from '#conductor/cli/shell/client-settings.ts';
 import {
   type Command,
   type CommandContext,
@@ -11,39 +32,18 @@ import {
   flagOption,
   pathOperand,
   usageError,
-} from '#conductor/cli/command.ts';
-import { completionShells } from '#conductor/cli/completion.ts';
-import { createNodeCommand } from '#conductor/cli/create-nodes.ts';
-import { credentialCommands } from '#conductor/cli/credential-commands.ts';
-import { deployCommands } from '#conductor/cli/deploy-commands.ts';
-import { helpText, wrapPieces, wrapRows } from '#conductor/cli/help-text.ts';
-import { imageCommands } from '#conductor/cli/image-commands.ts';
-import { networkCommands, portCommands } from '#conductor/cli/network-commands.ts';
-import { nodeCommands, nodeListCommand } from '#conductor/cli/node-commands.ts';
-import {
-  firmwareCommand,
-  hardwareCommands,
-  historyCommand,
-  inventoryDiffCommand,
-  logCommands,
-} from '#conductor/cli/node-view-commands.ts';
-import {
-  conductorCommands,
-  databaseCommands,
-  demoCommand,
-  tokenCommands,
-  webhookCommands,
-} from '#conductor/cli/operator-commands.ts';
-import { parseInput } from '#conductor/cli/parse-input.ts';
-import { pluginCommands } from '#conductor/cli/plugin-commands.ts';
-import { flowCommands, powerCommands } from '#conductor/cli/power-commands.ts';
-import { print, table } from '#conductor/cli/print.ts';
-import { receiptCommands } from '#conductor/cli/receipt-commands.ts';
-import { siteCommands, siteGroupsCommand } from '#conductor/cli/site-commands.ts';
-import { siteRevisionCommands } from '#conductor/cli/site-revision-commands.ts';
-import { stateCommands } from '#conductor/cli/state-commands.ts';
+} from '#conductor/cli/shell/command.ts';
+import { helpText, wrapPieces, wrapRows } from '#conductor/cli/shell/help-text.ts';
+import { parseInput } from '#conductor/cli/shell/parse-input.ts';
+import { print, table } from '#conductor/cli/shell/print.ts';
+import { actionCommands } from '#conductor/cli/sites/action-commands.ts';
+import { credentialCommands } from '#conductor/cli/sites/credential-commands.ts';
+import { pluginCommands } from '#conductor/cli/sites/plugin-commands.ts';
+import { receiptCommands } from '#conductor/cli/sites/receipt-commands.ts';
+import { siteCommands, siteGroupsCommand } from '#conductor/cli/sites/site-commands.ts';
+import { siteRevisionCommands } from '#conductor/cli/sites/site-revision-commands.ts';
+import { teardownCommands } from '#conductor/cli/sites/teardown-commands.ts';
 import { statusCommand } from '#conductor/cli/status-command.ts';
-import { teardownCommands } from '#conductor/cli/teardown-commands.ts';
 import { inspectionRuleCommands, runbookCommands, templateCommands } from '#conductor/cli/template-commands.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 import { editDistance } from '#shared/words.ts';

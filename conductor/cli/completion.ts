@@ -1,4 +1,4 @@
-import { type Command, optionsOf } from '#conductor/cli/command.ts';
+import { type Command, optionsOf } from '#conductor/cli/shell/command.ts';
 
 /** A script that a shell reads, made of the table of commands. */
 interface CompletionShell {

@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 import { WebSocket } from 'ws';
-import { type ApiClient, noNode } from '#conductor/cli/api-client.ts';
-import type { ClientSettings } from '#conductor/cli/client-settings.ts';
+import { type ApiClient, noNode } from '#conductor/cli/shell/api-client.ts';
+import type { ClientSettings } from '#conductor/cli/shell/client-settings.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { closeSocket, highWaterBytes, keepAlive } from '#shared/web-socket/web-socket.ts';
 import { ConsoleEnd, type ConsoleResize } from '#shared/wire/console.ts';

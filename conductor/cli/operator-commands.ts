@@ -1,7 +1,7 @@
 import { type FileHandle, open, rm } from 'node:fs/promises';
 import type { DriverAnswer } from '#conductor/api/node-parts.ts';
 import type { ConductorAnswer, TokenAnswer, WebhookAnswer, WebhookDeliveryAnswer } from '#conductor/api/records.ts';
-import { callFor, listAll, readList, withQuery } from '#conductor/cli/api-client.ts';
+import { callFor, listAll, readList, withQuery } from '#conductor/cli/shell/api-client.ts';
 import {
   type Command,
   type CommandContext,
@@ -13,10 +13,10 @@ import {
   requiredOption,
   textOption,
   usageError,
-} from '#conductor/cli/command.ts';
-import { readInputFile } from '#conductor/cli/input-files.ts';
-import { cell, columnsOf, print, table } from '#conductor/cli/print.ts';
-import { deleteCommand, type Resource, setCommand } from '#conductor/cli/resource-commands.ts';
+} from '#conductor/cli/shell/command.ts';
+import { readInputFile } from '#conductor/cli/shell/input-files.ts';
+import { cell, columnsOf, print, table } from '#conductor/cli/shell/print.ts';
+import { deleteCommand, type Resource, setCommand } from '#conductor/cli/shell/resource-commands.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const conductorList: Command = {

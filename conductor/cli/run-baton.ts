@@ -1,7 +1,7 @@
-import { createApiClient, waitForLock } from '#conductor/cli/api-client.ts';
-import { readClientSettings } from '#conductor/cli/client-settings.ts';
-import type { ConductorParts } from '#conductor/cli/command.ts';
 import { type CommandTerminal, runCommand } from '#conductor/cli/commands.ts';
+import { createApiClient, waitForLock } from '#conductor/cli/shell/api-client.ts';
+import { readClientSettings } from '#conductor/cli/shell/client-settings.ts';
+import type { ConductorParts } from '#conductor/cli/shell/command.ts';
 import { systemClock } from '#shared/clock.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 

@@ -1,17 +1,17 @@
 import { type FlowSummaryView, flowStatuses } from '#conductor/api/flows.ts';
 import type { FleetView } from '#conductor/api/node-parts.ts';
-import { callFor, listAll, lookPatiently } from '#conductor/cli/api-client.ts';
+import { callFor, listAll, lookPatiently } from '#conductor/cli/shell/api-client.ts';
 import {
   type Command,
   type CommandContext,
   type CommandInput,
   flagOption,
   usageError,
-} from '#conductor/cli/command.ts';
-import { formatDuration, spanMs } from '#conductor/cli/format-units.ts';
-import { wrapPieces } from '#conductor/cli/help-text.ts';
-import { print } from '#conductor/cli/print.ts';
-import { createPainter, printable } from '#conductor/cli/screen.ts';
+} from '#conductor/cli/shell/command.ts';
+import { formatDuration, spanMs } from '#conductor/cli/shell/format-units.ts';
+import { wrapPieces } from '#conductor/cli/shell/help-text.ts';
+import { print } from '#conductor/cli/shell/print.ts';
+import { createPainter, printable } from '#conductor/cli/shell/screen.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Statuses of flows that go as they should: counted, not listed. */

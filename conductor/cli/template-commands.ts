@@ -1,6 +1,6 @@
 import type { DeployTemplateAnswer } from '#conductor/api/templates.ts';
-import type { Json } from '#conductor/cli/api-client.ts';
-import { callFor, readList } from '#conductor/cli/api-client.ts';
+import type { Json } from '#conductor/cli/shell/api-client.ts';
+import { callFor, readList } from '#conductor/cli/shell/api-client.ts';
 import {
   type Command,
   type CommandContext,
@@ -10,16 +10,16 @@ import {
   pathOperand,
   requiredOption,
   usageError,
-} from '#conductor/cli/command.ts';
-import { readDocument, readSteps } from '#conductor/cli/input-files.ts';
-import { cell, print, table } from '#conductor/cli/print.ts';
+} from '#conductor/cli/shell/command.ts';
+import { readDocument, readSteps } from '#conductor/cli/shell/input-files.ts';
+import { cell, print, table } from '#conductor/cli/shell/print.ts';
 import {
   deleteCommand,
   listCommand,
   type Resource,
   setCommand,
   showCommand,
-} from '#conductor/cli/resource-commands.ts';
+} from '#conductor/cli/shell/resource-commands.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 
 const path = '/v1/deploy_templates';

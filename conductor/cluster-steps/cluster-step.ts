@@ -9,7 +9,7 @@ import {
 } from '#conductor/cluster/cluster-changes.ts';
 import { isUnknownNode, messagesOf } from '#conductor/cluster/cluster-faults.ts';
 import { mayPass } from '#conductor/cluster/etcd/etcd-fault.ts';
-import { isAccessFault } from '#conductor/cluster/kubernetes/refusal.ts';
+import { isAccessFault } from '#conductor/cluster/kubernetes/client/refusal.ts';
 import type { Round, RoundMessage } from '#conductor/cluster/repeat-rounds.ts';
 import { noteOutput } from '#conductor/flows/log/flow-store.ts';
 import {

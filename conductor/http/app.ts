@@ -63,7 +63,7 @@ import { nodeFilterRoutes } from '#conductor/http/sites/node-filter.routes.ts';
 import { pluginRoutes } from '#conductor/http/sites/plugins.routes.ts';
 import { receiptRoutes } from '#conductor/http/sites/receipts.routes.ts';
 import { revisionRoutes, revisionTagRoutes } from '#conductor/http/sites/revisions.routes.ts';
-import { noteBootEvent } from '#conductor/nodes/boot-event-store.ts';
+import { noteBootEvent } from '#conductor/nodes/boot/boot-event-store.ts';
 import { noteRefusal } from '#conductor/nodes/note-refusal.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { type Placeholder, type SQL, sql } from 'drizzle-orm';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
+import { isAmong } from '#conductor/kernel/db/query/statement.ts';
 import { allocations } from '#conductor/kernel/db/schema/allocation.ts';
-import { isAmong } from '#conductor/kernel/db/statement.ts';
 
 /** The table of events that webhooks get, with what `data` has. */
 export const webhookEvents = {

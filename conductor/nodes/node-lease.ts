@@ -1,7 +1,7 @@
 import { and, eq, gt, type Placeholder, type SQL, type SQLChunk, sql } from 'drizzle-orm';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
+import { type RawRow, statement, type Value } from '#conductor/kernel/db/query/statement.ts';
 import { type NodeRow, nodeLeases, nodes } from '#conductor/kernel/db/schema/node.ts';
-import { type RawRow, statement, type Value } from '#conductor/kernel/db/statement.ts';
 import { type Claim, type Held, type HeldValues, isFree, leasesOn } from '#conductor/kernel/lease.ts';
 import { nodeReader } from '#conductor/nodes/node-store.ts';
 

@@ -1,5 +1,5 @@
-import { together } from '#conductor/kernel/db/batches.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
+import { together } from '#conductor/kernel/db/query/batches.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { moment } from '#conductor/kernel/lease.ts';
 import type { NodesContext } from '#conductor/nodes/context.ts';

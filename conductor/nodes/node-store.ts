@@ -1,10 +1,10 @@
 import { eq, type SQL, sql } from 'drizzle-orm';
 import { refusingDuplicates } from '#conductor/kernel/db/faults.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
+import { isAmong, type Statement, statement } from '#conductor/kernel/db/query/statement.ts';
+import { rowsBy, tableReader } from '#conductor/kernel/db/query/table-reader.ts';
+import { deleteBy, tableWriter } from '#conductor/kernel/db/query/table-writer.ts';
 import { configDrives, type NodeInsert, type NodeRow, nodes } from '#conductor/kernel/db/schema/node.ts';
-import { isAmong, type Statement, statement } from '#conductor/kernel/db/statement.ts';
-import { rowsBy, tableReader } from '#conductor/kernel/db/table-reader.ts';
-import { deleteBy, tableWriter } from '#conductor/kernel/db/table-writer.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const uuidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { nodeFieldVersions } from '#conductor/model/node-words.ts';
-import { noSurroundings } from '#conductor/nodes/node-surroundings.ts';
 import { apiTime, type NodeSurroundings, viewNode } from '#conductor/nodes/node-view.ts';
+import { noSurroundings } from '#conductor/nodes/views/node-surroundings.ts';
 
 const row: NodeRow = {
   id: 1,

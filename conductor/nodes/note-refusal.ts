@@ -1,4 +1,4 @@
-import { recordBootEvent, type SeenMachine } from '#conductor/nodes/boot-event-store.ts';
+import { recordBootEvent, type SeenMachine } from '#conductor/nodes/boot/boot-event-store.ts';
 import type { NodesContext } from '#conductor/nodes/context.ts';
 import { addStrangersHistory } from '#conductor/nodes/node-history.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';

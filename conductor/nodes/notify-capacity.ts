@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
-import { statement } from '#conductor/kernel/db/statement.ts';
+import { statement } from '#conductor/kernel/db/query/statement.ts';
 import type { NodeChange } from '#conductor/nodes/node-store.ts';
 
 export const capacityChannel = 'baton_capacity';

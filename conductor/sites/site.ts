@@ -1,9 +1,9 @@
 import type { EtcdCluster } from '#conductor/cluster/etcd/etcd-cluster.ts';
-import type { SiteDefaults } from '#conductor/model/action-parameters.ts';
 import type { InstanceAnswer } from '#conductor/model/flow-states.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
-import type { SiteFault } from '#conductor/model/site-report.ts';
-import type { PhaseTimeouts, Strategy } from '#conductor/model/site-run.ts';
+import type { SiteDefaults } from '#conductor/model/site/action-parameters.ts';
+import type { SiteFault } from '#conductor/model/site/site-report.ts';
+import type { PhaseTimeouts, Strategy } from '#conductor/model/site/site-run.ts';
 
 export interface SiteDocument {
   /** Collection of its upload. */

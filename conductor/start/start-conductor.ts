@@ -27,7 +27,7 @@ import { createDeathWatch } from '#conductor/kernel/conductors/find-dead.ts';
 import { systemAuthorities, unreadable } from '#conductor/kernel/files.ts';
 import { collectProcessMetrics } from '#conductor/kernel/metrics/metrics.ts';
 import { type PeriodicTask, startPeriodicTasks } from '#conductor/kernel/wake-loop.ts';
-import { noteBootEvent } from '#conductor/nodes/boot-event-store.ts';
+import { noteBootEvent } from '#conductor/nodes/boot/boot-event-store.ts';
 import { listPortAddresses } from '#conductor/nodes/ports/port-store.ts';
 import { pruneActions } from '#conductor/sites/actions/action-runner.ts';
 import { readConfig } from '#conductor/start/config.ts';

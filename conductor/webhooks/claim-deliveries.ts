@@ -3,7 +3,7 @@ import { alias } from 'drizzle-orm/pg-core';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { type WebhookDeliveryRow, webhookDeliveries } from '#conductor/kernel/db/schema/webhook.ts';
 import { expiry, isFree } from '#conductor/kernel/lease.ts';
-import { type DeliveryState, deliveryStates, statesBefore } from '#conductor/model/transitions.ts';
+import { type DeliveryState, deliveryStates, statesBefore } from '#conductor/model/site/transitions.ts';
 
 /** A conductor that lives and has not said within it what became of a delivery has lost it. */
 const claimMs = 60_000;

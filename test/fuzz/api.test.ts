@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readFault } from '#conductor/cli/render-status.ts';
+import { readFault } from '#conductor/cli/shell/render-status.ts';
 import { type ApiDocument, type FuzzedRequest, requestsOf } from '#test/fuzz/api-requests.ts';
 import * as fc from '#test/fuzz/fast-check.ts';
 import { fuzzRuns, reportFuzz } from '#test/fuzz/fuzz-runs.ts';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { httpGet } from '#agent/image/http-body.ts';
+import { httpGet } from '#agent/image/fetch/http-body.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { askPeer } from '#shared/peers/ask-peer.ts';
 import { parseOutboundAllowList } from '#shared/peers/outbound-url.ts';

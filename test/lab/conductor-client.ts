@@ -1,5 +1,5 @@
 import { type Dispatcher, request } from 'undici';
-import { readFault } from '#conductor/cli/render-status.ts';
+import { readFault } from '#conductor/cli/shell/render-status.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** The conductor's HTTP API as an operator uses it. */

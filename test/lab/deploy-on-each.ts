@@ -1,5 +1,5 @@
 import type { FlowView } from '#conductor/api/flows.ts';
-import { describeFlowChanges } from '#conductor/cli/render-flow.ts';
+import { describeFlowChanges } from '#conductor/cli/nodes/render-flow.ts';
 import type { DeployReport } from '#test/lab/deploy-and-prove.ts';
 import { labDiagnostics } from '#test/lab/diagnostics.ts';
 import type { Lab, LabNode } from '#test/lab/lab.ts';

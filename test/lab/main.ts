@@ -1,6 +1,6 @@
 import type { FlowView, PlanView } from '#conductor/api/flows.ts';
-import { renderPlan } from '#conductor/cli/deploy-commands.ts';
-import { formatDuration } from '#conductor/cli/format-units.ts';
+import { renderPlan } from '#conductor/cli/nodes/deploy-commands.ts';
+import { formatDuration } from '#conductor/cli/shell/format-units.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import { buildCustomRamdisk } from '#test/lab/custom-ramdisk.ts';
 import { deployAndProve } from '#test/lab/deploy-and-prove.ts';

@@ -1,6 +1,6 @@
 import type { WriteStream } from 'node:tty';
 import type { FlowView } from '#conductor/api/flows.ts';
-import { describeFlowChanges, renderFlow } from '#conductor/cli/render-flow.ts';
+import { describeFlowChanges, renderFlow } from '#conductor/cli/nodes/render-flow.ts';
 
 /** Shows what the lab does: drawn over and over on a terminal, as plain lines of text anywhere else. */
 export interface Screen {

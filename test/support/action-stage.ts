@@ -1,7 +1,7 @@
 import { getAction, listActionSteps, type SiteAction } from '#conductor/flows/site-actions/action-store.ts';
 import { loadRun } from '#conductor/flows/site-actions/run-store.ts';
 import { anybody } from '#conductor/kernel/caller.ts';
-import { reportSite, type SiteReport } from '#conductor/model/site-report.ts';
+import { reportSite, type SiteReport } from '#conductor/model/site/site-report.ts';
 import { listNotes } from '#conductor/sites/actions/action-notes.ts';
 import type { SiteOperations } from '#conductor/sites/actions/action-work.ts';
 import { controlAction } from '#conductor/sites/actions/control-action.ts';

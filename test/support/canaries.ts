@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import { expect } from 'vitest';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
-import { rowsOf } from '#conductor/kernel/db/statement.ts';
+import { rowsOf } from '#conductor/kernel/db/query/statement.ts';
 
 /** Words to be given where secrets are, and to be found nowhere. */
 export interface Canaries {

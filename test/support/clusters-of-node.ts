@@ -1,6 +1,6 @@
 import { startGateway } from '#conductor/cluster/etcd/testing/gateway.ts';
+import { openCluster } from '#conductor/cluster/kubernetes/client/open-cluster.ts';
 import { applyDaemonSet } from '#conductor/cluster/kubernetes/daemon-sets.ts';
-import { openCluster } from '#conductor/cluster/kubernetes/open-cluster.ts';
 import type { Draft } from '#test/simulators/kubernetes/resource.ts';
 import { newNode } from '#test/simulators/kubernetes/scene.ts';
 import { type SmallCluster, startSmallCluster } from '#test/simulators/kubernetes/small-cluster.ts';

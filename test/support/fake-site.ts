@@ -1,6 +1,6 @@
 import { eq } from 'drizzle-orm';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
-import type { NodeOutcome, NodePhase } from '#conductor/model/site-run.ts';
+import type { NodeOutcome, NodePhase } from '#conductor/model/site/site-run.ts';
 import { defaultSettings } from '#conductor/sites/documents/configuration-document.ts';
 import { advanceNodes } from '#conductor/sites/nodes/advance-nodes.ts';
 import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';

@@ -1,6 +1,6 @@
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
-import { rowsOf } from '#conductor/kernel/db/statement.ts';
+import { rowsOf } from '#conductor/kernel/db/query/statement.ts';
 
 interface Plan {
   readonly 'Shared Hit Blocks': number;

@@ -1,5 +1,5 @@
 import type { Transaction } from '#conductor/kernel/db/open.ts';
-import { sendBy } from '#conductor/kernel/db/statement.ts';
+import { sendBy } from '#conductor/kernel/db/query/statement.ts';
 
 /** A transaction that only keeps what it is told to change: for each UPDATE, each column's new value. */
 export function recordChanges(): { readonly tx: Transaction; readonly recorded: Record<string, unknown>[] } {

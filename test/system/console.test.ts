@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createShellOpener } from '#agent/console/serve-console.ts';
-import { createApiClient } from '#conductor/cli/api-client.ts';
-import { readClientSettings } from '#conductor/cli/client-settings.ts';
 import { openConsole } from '#conductor/cli/console.ts';
+import { createApiClient } from '#conductor/cli/shell/api-client.ts';
+import { readClientSettings } from '#conductor/cli/shell/client-settings.ts';
 import { createLog } from '#shared/log.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { zstdCompressSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { TableUse } from '#agent/image/check-table.ts';
+import type { TableUse } from '#agent/image/disk/check-table.ts';
 import { serveImage } from '#agent/image/testing/image-server.ts';
 import { writeConfigDrive } from '#agent/image/write-config-drive.ts';
 import { writeWholeDisk } from '#agent/image/write-whole-disk.ts';

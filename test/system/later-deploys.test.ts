@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { laterIds } from '#conductor/drivers/redfish/errors.ts';
+import { laterIds } from '#conductor/drivers/redfish/client/errors.ts';
 import { silentLog } from '#shared/log.ts';
 import { startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
 import { makeBootMediumDirectory } from '#test/support/boot-medium-directory.ts';

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
-import { parseDocuments } from '#conductor/sites/documents/parse-documents.ts';
+import { parseDocuments } from '#conductor/sites/documents/yaml/parse-documents.ts';
 import { run } from '#shared/process/run.ts';
 import * as fc from '#test/fuzz/fast-check.ts';
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { ActionName } from '#conductor/model/action-parameters.ts';
+import type { ActionName } from '#conductor/model/site/action-parameters.ts';
 import { silentLog } from '#shared/log.ts';
 import { type ConductorInProcess, startConductorInProcess } from '#test/support/conductor-in-process.ts';
 import { createOperator, type Operator } from '#test/support/operator.ts';

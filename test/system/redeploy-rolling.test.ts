@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, onTestFailed, test } from 'vitest';
 import type { ActionAnswer } from '#conductor/api/actions.ts';
+import { isReady } from '#conductor/cluster/kubernetes/client/objects.ts';
+import { openCluster } from '#conductor/cluster/kubernetes/client/open-cluster.ts';
 import { applyDaemonSet } from '#conductor/cluster/kubernetes/daemon-sets.ts';
-import { isReady } from '#conductor/cluster/kubernetes/objects.ts';
-import { openCluster } from '#conductor/cluster/kubernetes/open-cluster.ts';
 import { silentLog } from '#shared/log.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import { type Kubelets, startKubelets } from '#test/simulators/kubernetes/kubelets.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, onTestFailed, test } from 'vitest';
 import type { ActionAnswer } from '#conductor/api/actions.ts';
+import { openCluster } from '#conductor/cluster/kubernetes/client/open-cluster.ts';
 import { applyDaemonSet } from '#conductor/cluster/kubernetes/daemon-sets.ts';
-import { openCluster } from '#conductor/cluster/kubernetes/open-cluster.ts';
 import { type RunResult, run } from '#shared/process/run.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import { type Kubelets, startKubelets } from '#test/simulators/kubernetes/kubelets.ts';

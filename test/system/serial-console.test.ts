@@ -1,9 +1,9 @@
 import type { AddressInfo } from 'node:net';
 import { createServer, type Server, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { createApiClient } from '#conductor/cli/api-client.ts';
-import { readClientSettings } from '#conductor/cli/client-settings.ts';
 import { openConsole } from '#conductor/cli/console.ts';
+import { createApiClient } from '#conductor/cli/shell/api-client.ts';
+import { readClientSettings } from '#conductor/cli/shell/client-settings.ts';
 import { silentLog } from '#shared/log.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import { createMemoryMachine } from '#test/simulators/redfish/machine.ts';

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { afterAll, afterEach, beforeAll, expect, onTestFailed, test } from 'vitest';
 import type { ActionAnswer } from '#conductor/api/actions.ts';
-import type { GroupStage } from '#conductor/model/site-run.ts';
+import type { GroupStage } from '#conductor/model/site/site-run.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import type { SimulatedNodeOptions } from '#test/simulators/node/simulated-node.ts';
 import { type ConductorProcess, prepareConductor } from '#test/support/conductor.ts';

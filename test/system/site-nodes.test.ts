@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { findOpenFlow } from '#conductor/flows/log/flow-store.ts';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import { siteNodes } from '#conductor/kernel/db/schema/site.ts';
-import type { NodeOutcome, NodePhase } from '#conductor/model/site-run.ts';
+import type { NodeOutcome, NodePhase } from '#conductor/model/site/site-run.ts';
 import { inWords } from '#conductor/model/testing/in-words.ts';
 import { putCredential } from '#conductor/sites/credentials.ts';
 import { advanceNodes } from '#conductor/sites/nodes/advance-nodes.ts';

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { claimAction } from '#conductor/flows/site-actions/action-lease.ts';
 import { loadRun } from '#conductor/flows/site-actions/run-store.ts';
 import { type Database, openDatabase } from '#conductor/kernel/db/open.ts';
-import { actionSorts } from '#conductor/model/action-table.ts';
-import { reportSite } from '#conductor/model/site-report.ts';
+import { actionSorts } from '#conductor/model/site/action-table.ts';
+import { reportSite } from '#conductor/model/site/site-report.ts';
 import {
   actionBecomes,
   commitRevision,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type Database, openDatabase } from '#conductor/kernel/db/open.ts';
 import { noNetworks } from '#conductor/networks/networks-file.ts';
-import { parseDocuments } from '#conductor/sites/documents/parse-documents.ts';
+import { parseDocuments } from '#conductor/sites/documents/yaml/parse-documents.ts';
 import { commitBuffer, readHeads, rollBack } from '#conductor/sites/revisions/commit-buffer.ts';
 import { listRevisions } from '#conductor/sites/revisions/revision-store.ts';
 import { uploadCollection } from '#conductor/sites/revisions/upload-collection.ts';

@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { readReport } from '#conductor/cluster/cluster-changes.ts';
 import { findOpenFlow, listSteps } from '#conductor/flows/log/flow-store.ts';
-import { type DecommissionTimeouts, decommissionTimeouts } from '#conductor/model/cluster-timeouts.ts';
+import { type DecommissionTimeouts, decommissionTimeouts } from '#conductor/model/site/cluster-timeouts.ts';
 import { findInventory, recordInspected } from '#conductor/nodes/inspection/inventory-store.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { requestDecommission } from '#conductor/sites/nodes/request-cluster-flow.ts';

@@ -1,6 +1,6 @@
 /* oxlint-disable unicorn/require-post-message-target-origin -- a thread's messages, not a window's */
 import { Worker } from 'node:worker_threads';
-import type { ZlibBinding } from '#agent/image/zlib-binding.ts';
+import type { ZlibBinding } from '#agent/image/decode/zlib-binding.ts';
 import type { ChunkIndex } from '#shared/chunks/chunk-index.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

@@ -1,5 +1,5 @@
 import type { Survey } from '#agent/image/chunks/survey-disk.ts';
-import { slotBytes } from '#agent/image/slot-pool.ts';
+import { slotBytes } from '#agent/image/decode/slot-pool.ts';
 import { type Chunk, type ChunkIndex, zeroChunkId } from '#shared/chunks/chunk-index.ts';
 
 /** Where a chunk's bytes come from; offsets in bytes of the disk. */

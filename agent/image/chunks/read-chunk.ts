@@ -1,5 +1,5 @@
 import type { ChunkInMemory, ChunkMemory } from '#agent/image/chunks/chunk-memory.ts';
-import type { Disk } from '#agent/image/disk.ts';
+import type { Disk } from '#agent/image/disk/disk.ts';
 import type { Chunk } from '#shared/chunks/chunk-index.ts';
 
 /**

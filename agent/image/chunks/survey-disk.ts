@@ -1,6 +1,6 @@
 import type { ReadChunk } from '#agent/image/chunks/read-chunk.ts';
-import type { Disk } from '#agent/image/disk.ts';
-import { createSlotPool, slotBytes } from '#agent/image/slot-pool.ts';
+import { createSlotPool, slotBytes } from '#agent/image/decode/slot-pool.ts';
+import type { Disk } from '#agent/image/disk/disk.ts';
 import { type Chunk, type ChunkIndex, chunkId, zeroChunkId } from '#shared/chunks/chunk-index.ts';
 import { blockBytes, createCutter, isCutAtBlocks } from '#shared/chunks/write-store.ts';
 import { inParallel } from '#shared/in-parallel.ts';

@@ -1,6 +1,6 @@
-import type { KeptConnections } from '#agent/image/connection.ts';
-import { readAll } from '#agent/image/fetch-small.ts';
-import { type HttpAnswer, httpGet } from '#agent/image/http-body.ts';
+import type { KeptConnections } from '#agent/image/fetch/connection.ts';
+import { readAll } from '#agent/image/fetch/fetch-small.ts';
+import { type HttpAnswer, httpGet } from '#agent/image/fetch/http-body.ts';
 import { hedgeAfter, type Member, seedOf } from '#agent/image/neighbours/choose-requests.ts';
 import { doneHeader, waitHeader } from '#agent/image/neighbours/serve-chunks.ts';
 import type { Clock } from '#shared/clock.ts';

@@ -1,6 +1,7 @@
 import { EventEmitter, once } from 'node:events';
 import type { ChunkInMemory, ChunkMemory, UnpackedChunk } from '#agent/image/chunks/chunk-memory.ts';
 import { type FetchOptions, fetchChunk } from '#agent/image/chunks/fetch-chunk.ts';
+import { slotBytes } from '#agent/image/decode/slot-pool.ts';
 import { type ChunkRequest, chooseRequests, ownerOf, reach, seedOf } from '#agent/image/neighbours/choose-requests.ts';
 import { type ChunkSupply, type SuppliedChunk, supplyFromServer } from '#agent/image/neighbours/chunk-supply.ts';
 import { createPackedStore, type PackedStore } from '#agent/image/neighbours/packed-store.ts';
@@ -9,7 +10,6 @@ import { readBack } from '#agent/image/neighbours/read-back.ts';
 import type { Offer } from '#agent/image/neighbours/serve-chunks.ts';
 import type { Share } from '#agent/image/neighbours/share.ts';
 import { createWantedChunks, type Wanted, type WantedChunks } from '#agent/image/neighbours/wanted-chunks.ts';
-import { slotBytes } from '#agent/image/slot-pool.ts';
 import { type Chunk, type ChunkIndex, packedLimit } from '#shared/chunks/chunk-index.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

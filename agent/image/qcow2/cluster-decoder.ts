@@ -1,5 +1,5 @@
+import { finish, noFlush, openZlibBinding } from '#agent/image/decode/zlib-binding.ts';
 import { broken, type Qcow2Header } from '#agent/image/qcow2/header.ts';
-import { finish, noFlush, openZlibBinding } from '#agent/image/zlib-binding.ts';
 
 export interface ClusterDecoder {
   /**

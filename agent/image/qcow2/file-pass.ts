@@ -1,9 +1,9 @@
+import type { Slot } from '#agent/image/decode/slot-pool.ts';
 import { broken, type Qcow2Header } from '#agent/image/qcow2/header.ts';
 import type { PlacingWriter } from '#agent/image/qcow2/placing-writer.ts';
 import { createDiskMap, type ReadMap, tableDigest } from '#agent/image/qcow2/read-map.ts';
 import { behind, createTableWatch, type TableWatch } from '#agent/image/qcow2/table-watch.ts';
 import { type DiskMap, l1Bytes, readL1, readL2 } from '#agent/image/qcow2/tables.ts';
-import type { Slot } from '#agent/image/slot-pool.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** The file goes by once, from its beginning to its end, and each cluster to its place on the disk. */

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { Slot } from '#agent/image/decode/slot-pool.ts';
 import { createClusterDecoder } from '#agent/image/qcow2/cluster-decoder.ts';
 import { createExtentList } from '#agent/image/qcow2/extents.ts';
 import { createFilePass } from '#agent/image/qcow2/file-pass.ts';
@@ -6,7 +7,6 @@ import { parseQcow2Header } from '#agent/image/qcow2/header.ts';
 import { createHoleList } from '#agent/image/qcow2/holes.ts';
 import type { PlacingWriter } from '#agent/image/qcow2/placing-writer.ts';
 import { readMap } from '#agent/image/qcow2/read-map.ts';
-import type { Slot } from '#agent/image/slot-pool.ts';
 import { makeQcow2, type Qcow2Options } from '#agent/image/testing/make-qcow2.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import * as fc from '#test/fuzz/fast-check.ts';

@@ -1,5 +1,5 @@
+import type { Slot, SlotPool } from '#agent/image/decode/slot-pool.ts';
 import type { ClusterDecoder } from '#agent/image/qcow2/cluster-decoder.ts';
-import type { Slot, SlotPool } from '#agent/image/slot-pool.ts';
 
 /** Unpacked clusters that follow each other on the disk: one write for all. */
 export interface PackedRun {

@@ -1,8 +1,8 @@
-import type { Disk } from '#agent/image/disk.ts';
-import { createPendingWrites } from '#agent/image/pending-writes.ts';
+import { createSlotPool, type Slot, slotBytes } from '#agent/image/decode/slot-pool.ts';
+import type { Disk } from '#agent/image/disk/disk.ts';
+import { createPendingWrites } from '#agent/image/disk/pending-writes.ts';
 import type { ClusterDecoder } from '#agent/image/qcow2/cluster-decoder.ts';
 import { createPackedRun } from '#agent/image/qcow2/packed-run.ts';
-import { createSlotPool, type Slot, slotBytes } from '#agent/image/slot-pool.ts';
 
 /** Writes pieces of an image to their places in any order. What goes to the first MiB is kept back. */
 export interface PlacingWriter {

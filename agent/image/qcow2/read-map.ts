@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
+import { type Piece, type ReadPiece, readPieces } from '#agent/image/fetch/range-reader.ts';
 import type { ClusterDecoder } from '#agent/image/qcow2/cluster-decoder.ts';
 import { createExtentList, type Extent } from '#agent/image/qcow2/extents.ts';
 import type { Qcow2Header } from '#agent/image/qcow2/header.ts';
 import { createHoleList } from '#agent/image/qcow2/holes.ts';
 import { type DiskMap, l1Bytes, readL1, readL2 } from '#agent/image/qcow2/tables.ts';
-import { type Piece, type ReadPiece, readPieces } from '#agent/image/range-reader.ts';
 
 /** A table with what it held: the bytes that are hashed must be those that were read. */
 export interface SeenTable extends Piece {

@@ -1,4 +1,4 @@
-import type { Piece } from '#agent/image/range-reader.ts';
+import type { Piece } from '#agent/image/fetch/range-reader.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 export interface WatchedTable extends Piece {

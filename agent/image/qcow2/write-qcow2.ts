@@ -1,6 +1,6 @@
-import type { Disk } from '#agent/image/disk.ts';
-import { tooSmall } from '#agent/image/disk-writer.ts';
-import type { ImageSource } from '#agent/image/image-source.ts';
+import type { Disk } from '#agent/image/disk/disk.ts';
+import { tooSmall } from '#agent/image/disk/disk-writer.ts';
+import type { ImageSource } from '#agent/image/fetch/image-source.ts';
 import { type ClusterDecoder, createClusterDecoder } from '#agent/image/qcow2/cluster-decoder.ts';
 import { createFilePass } from '#agent/image/qcow2/file-pass.ts';
 import { broken, parseQcow2Header, type Qcow2Header } from '#agent/image/qcow2/header.ts';

@@ -1,7 +1,7 @@
 import { constants, mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Disk } from '#agent/image/disk.ts';
+import type { Disk } from '#agent/image/disk/disk.ts';
 
 export interface FakeDisk extends AsyncDisposable {
   readonly name: string;

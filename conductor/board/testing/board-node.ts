@@ -1,4 +1,4 @@
-import type { BoardNode } from '#conductor/board/render-board.ts';
+import type { BoardNode } from '#conductor/board/render/render-board.ts';
 
 /** A node as the board lists it: at rest, in no rack, with nothing wrong. */
 export const boardNode = (changes: Partial<BoardNode> = {}): BoardNode => ({

@@ -1,6 +1,6 @@
 import type { ActionAnswer, ActionGroupAnswer, ActionNodeAnswer, ActionNoteAnswer } from '#conductor/api/actions.ts';
 import { textRemark } from '#conductor/model/remark.ts';
-import type { NodeStatus } from '#conductor/model/site-run.ts';
+import type { NodeStatus } from '#conductor/model/site/site-run.ts';
 
 /** A deploy of a site under way since the epoch, but for what the test says. */
 export function actionAnswer(more: Partial<ActionAnswer> = {}): ActionAnswer {

@@ -1,5 +1,5 @@
-import type { ApiClient } from '#conductor/cli/api-client.ts';
 import { runCommand } from '#conductor/cli/commands.ts';
+import type { ApiClient } from '#conductor/cli/shell/api-client.ts';
 
 type NodeState = { provision_state: string; target_provision_state: string | null } & Record<string, unknown>;
 

@@ -1,5 +1,5 @@
-import type { Json } from '#conductor/cli/api-client.ts';
 import { runCommand } from '#conductor/cli/commands.ts';
+import type { Json } from '#conductor/cli/shell/api-client.ts';
 
 type Answer = Json | undefined | Error;
 

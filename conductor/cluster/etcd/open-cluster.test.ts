@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { aloneWithCluster } from '#conductor/cluster/etcd/open-cluster.ts';
 import type { Database } from '#conductor/kernel/db/open.ts';
-import { rowsOf } from '#conductor/kernel/db/statement.ts';
+import { rowsOf } from '#conductor/kernel/db/query/statement.ts';
 import { openTestDatabase } from '#test/support/test-database.ts';
 
 let database: Database;

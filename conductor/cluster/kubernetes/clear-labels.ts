@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { type Announce, type ClusterChange, makeChanges } from '#conductor/cluster/cluster-changes.ts';
-import { named } from '#conductor/cluster/kubernetes/evict-pods.ts';
-import { addedLabels, allowsNode, decommissionLabel } from '#conductor/cluster/kubernetes/node-labels.ts';
+import { addedLabels, allowsNode, decommissionLabel } from '#conductor/cluster/kubernetes/client/node-labels.ts';
 import {
   type ClusterNode,
   isCordoned,
@@ -11,9 +10,10 @@ import {
   type Pod,
   podName,
   readNode,
-} from '#conductor/cluster/kubernetes/objects.ts';
+} from '#conductor/cluster/kubernetes/client/objects.ts';
+import { apiPath, type Cluster, mergePatch } from '#conductor/cluster/kubernetes/client/share-cluster.ts';
+import { named } from '#conductor/cluster/kubernetes/evict-pods.ts';
 import { controllerOf } from '#conductor/cluster/kubernetes/plan-drain.ts';
-import { apiPath, type Cluster, mergePatch } from '#conductor/cluster/kubernetes/share-cluster.ts';
 import type { Round, RoundMessage } from '#conductor/cluster/repeat-rounds.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 

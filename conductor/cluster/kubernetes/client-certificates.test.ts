@@ -2,8 +2,8 @@ import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { nodesPath } from '#conductor/cluster/kubernetes/objects.ts';
-import { openCluster } from '#conductor/cluster/kubernetes/open-cluster.ts';
+import { nodesPath } from '#conductor/cluster/kubernetes/client/objects.ts';
+import { openCluster } from '#conductor/cluster/kubernetes/client/open-cluster.ts';
 import { type SmallCluster, startSmallCluster } from '#test/simulators/kubernetes/small-cluster.ts';
 import { makeCertificate } from '#test/support/certificate.ts';
 

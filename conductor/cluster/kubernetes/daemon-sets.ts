@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { parse as parseYaml } from 'yaml';
 import { z } from 'zod';
-import { type PodOutline } from '#conductor/cluster/kubernetes/objects.ts';
+import { type PodOutline } from '#conductor/cluster/kubernetes/client/objects.ts';
+import { parse } from '#conductor/cluster/kubernetes/client/read-answer.ts';
+import { isAbsent } from '#conductor/cluster/kubernetes/client/refusal.ts';
+import { apiPath, type Cluster, mergePatch } from '#conductor/cluster/kubernetes/client/share-cluster.ts';
 import { controllerOf } from '#conductor/cluster/kubernetes/plan-drain.ts';
-import { parse } from '#conductor/cluster/kubernetes/read-answer.ts';
-import { isAbsent } from '#conductor/cluster/kubernetes/refusal.ts';
-import { apiPath, type Cluster, mergePatch } from '#conductor/cluster/kubernetes/share-cluster.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Which of the pods' daemon sets are still there, asked once for each set. */

@@ -1,8 +1,14 @@
 import { z } from 'zod';
+import { meets } from '#conductor/cluster/kubernetes/client/node-labels.ts';
+import {
+  isFinished,
+  isReady,
+  listAll,
+  type PodOutline,
+  Requirement,
+} from '#conductor/cluster/kubernetes/client/objects.ts';
+import type { Cluster } from '#conductor/cluster/kubernetes/client/share-cluster.ts';
 import { evictionVersion } from '#conductor/cluster/kubernetes/evict-pods.ts';
-import { meets } from '#conductor/cluster/kubernetes/node-labels.ts';
-import { isFinished, isReady, listAll, type PodOutline, Requirement } from '#conductor/cluster/kubernetes/objects.ts';
-import type { Cluster } from '#conductor/cluster/kubernetes/share-cluster.ts';
 
 const Budget = z.looseObject({
   metadata: z.looseObject({ name: z.string(), namespace: z.string() }),

@@ -1,6 +1,4 @@
 import type { Announce, ClusterChange } from '#conductor/cluster/cluster-changes.ts';
-import { findDaemonSets } from '#conductor/cluster/kubernetes/daemon-sets.ts';
-import { type Evicted, evictionVersion, evictPods, named } from '#conductor/cluster/kubernetes/evict-pods.ts';
 import {
   type ClusterNode,
   cordon,
@@ -10,10 +8,12 @@ import {
   podName,
   readNode,
   readReady,
-} from '#conductor/cluster/kubernetes/objects.ts';
+} from '#conductor/cluster/kubernetes/client/objects.ts';
+import type { Cluster } from '#conductor/cluster/kubernetes/client/share-cluster.ts';
+import { findDaemonSets } from '#conductor/cluster/kubernetes/daemon-sets.ts';
+import { type Evicted, evictionVersion, evictPods, named } from '#conductor/cluster/kubernetes/evict-pods.ts';
 import { type PodFate, podFate } from '#conductor/cluster/kubernetes/plan-drain.ts';
 import { evictRight, findMissingRights, rightsError } from '#conductor/cluster/kubernetes/rights.ts';
-import type { Cluster } from '#conductor/cluster/kubernetes/share-cluster.ts';
 import { type Round, type RoundMessage, roundMessage } from '#conductor/cluster/repeat-rounds.ts';
 import { describeRemark, newRemark } from '#conductor/model/remark-words.ts';
 import type { AppError } from '#shared/errors/app-error.ts';

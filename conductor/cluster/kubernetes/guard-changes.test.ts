@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { ClusterNode } from '#conductor/cluster/kubernetes/client/objects.ts';
 import { drainNode } from '#conductor/cluster/kubernetes/drain-node.ts';
 import { findLastReady, type Guard, guardChanges } from '#conductor/cluster/kubernetes/guard-changes.ts';
-import type { ClusterNode } from '#conductor/cluster/kubernetes/objects.ts';
 import { conditionOf } from '#test/simulators/kubernetes/resource.ts';
 import { newNode, newSet } from '#test/simulators/kubernetes/scene.ts';
 import { type OpenedCluster, openSmallCluster } from '#test/support/open-small-cluster.ts';

@@ -1,5 +1,4 @@
 import type { Announce } from '#conductor/cluster/cluster-changes.ts';
-import { findLeaving } from '#conductor/cluster/kubernetes/drain-node.ts';
 import {
   ClusterNode,
   isCordoned,
@@ -9,7 +8,9 @@ import {
   nodesPath,
   type Pod,
   readReady,
-} from '#conductor/cluster/kubernetes/objects.ts';
+} from '#conductor/cluster/kubernetes/client/objects.ts';
+import type { Cluster } from '#conductor/cluster/kubernetes/client/share-cluster.ts';
+import { findLeaving } from '#conductor/cluster/kubernetes/drain-node.ts';
 import { controllerOf } from '#conductor/cluster/kubernetes/plan-drain.ts';
 import {
   daemonSetRight,
@@ -21,7 +22,6 @@ import {
   type Right,
   rightsError,
 } from '#conductor/cluster/kubernetes/rights.ts';
-import type { Cluster } from '#conductor/cluster/kubernetes/share-cluster.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Conditions that are asked for before a node's first change by a step. */

@@ -3,16 +3,22 @@ import { type Announce, makeChanges } from '#conductor/cluster/cluster-changes.t
 import { asStepFailure } from '#conductor/cluster/cluster-faults.ts';
 import type { Journal } from '#conductor/cluster/journal.ts';
 import { clearLabels, restoreLabels } from '#conductor/cluster/kubernetes/clear-labels.ts';
+import { decommissionLabel, decommissionValue } from '#conductor/cluster/kubernetes/client/node-labels.ts';
+import {
+  type ClusterNode,
+  nodesPath,
+  podsOf,
+  podsPath,
+  readNode,
+} from '#conductor/cluster/kubernetes/client/objects.ts';
+import { openCluster } from '#conductor/cluster/kubernetes/client/open-cluster.ts';
+import { parse } from '#conductor/cluster/kubernetes/client/read-answer.ts';
+import { isAbsent } from '#conductor/cluster/kubernetes/client/refusal.ts';
+import { apiPath, type Cluster, mergePatch } from '#conductor/cluster/kubernetes/client/share-cluster.ts';
 import { applyDaemonSet, hasDaemonSet } from '#conductor/cluster/kubernetes/daemon-sets.ts';
 import { drainNode } from '#conductor/cluster/kubernetes/drain-node.ts';
 import { type Guard, guardChanges } from '#conductor/cluster/kubernetes/guard-changes.ts';
-import { decommissionLabel, decommissionValue } from '#conductor/cluster/kubernetes/node-labels.ts';
-import { type ClusterNode, nodesPath, podsOf, podsPath, readNode } from '#conductor/cluster/kubernetes/objects.ts';
-import { openCluster } from '#conductor/cluster/kubernetes/open-cluster.ts';
-import { parse } from '#conductor/cluster/kubernetes/read-answer.ts';
-import { isAbsent } from '#conductor/cluster/kubernetes/refusal.ts';
 import { removeFromCluster } from '#conductor/cluster/kubernetes/remove-from-cluster.ts';
-import { apiPath, type Cluster, mergePatch } from '#conductor/cluster/kubernetes/share-cluster.ts';
 import { type Round, type RoundMessage, repeatRounds } from '#conductor/cluster/repeat-rounds.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 import { AppError } from '#shared/errors/app-error.ts';

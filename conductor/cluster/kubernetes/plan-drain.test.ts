@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { listPodsOf, type Pod, podName } from '#conductor/cluster/kubernetes/client/objects.ts';
 import { findDaemonSets } from '#conductor/cluster/kubernetes/daemon-sets.ts';
 import { type Budget, listBudgets } from '#conductor/cluster/kubernetes/disruption-budgets.ts';
 import { drainNode } from '#conductor/cluster/kubernetes/drain-node.ts';
-import { listPodsOf, type Pod, podName } from '#conductor/cluster/kubernetes/objects.ts';
 import { outlineOf, planDrain } from '#conductor/cluster/kubernetes/plan-drain.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import { newBudget, newSet } from '#test/simulators/kubernetes/scene.ts';

@@ -1,5 +1,5 @@
+import { isFinished, type PodOutline, type PodOwner } from '#conductor/cluster/kubernetes/client/objects.ts';
 import { type Budget, type KeptPod, whatIsKept } from '#conductor/cluster/kubernetes/disruption-budgets.ts';
-import { isFinished, type PodOutline, type PodOwner } from '#conductor/cluster/kubernetes/objects.ts';
 
 /** Effects that a drain would have on the pods of a node now. */
 export interface DrainPlan {

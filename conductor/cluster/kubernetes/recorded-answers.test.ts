@@ -5,10 +5,6 @@ import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { isUnknownNode } from '#conductor/cluster/cluster-faults.ts';
 import { motion } from '#conductor/cluster/kubernetes/clear-labels.ts';
-import { findDaemonSets } from '#conductor/cluster/kubernetes/daemon-sets.ts';
-import { listBudgets } from '#conductor/cluster/kubernetes/disruption-budgets.ts';
-import { findLastReady } from '#conductor/cluster/kubernetes/guard-changes.ts';
-import { shutdownKubelet } from '#conductor/cluster/kubernetes/node-steps.ts';
 import {
   ClusterNode,
   isCordoned,
@@ -18,11 +14,15 @@ import {
   podName,
   readNode,
   readReady,
-} from '#conductor/cluster/kubernetes/objects.ts';
-import { openCluster } from '#conductor/cluster/kubernetes/open-cluster.ts';
+} from '#conductor/cluster/kubernetes/client/objects.ts';
+import { openCluster } from '#conductor/cluster/kubernetes/client/open-cluster.ts';
+import type { Cluster } from '#conductor/cluster/kubernetes/client/share-cluster.ts';
+import { findDaemonSets } from '#conductor/cluster/kubernetes/daemon-sets.ts';
+import { listBudgets } from '#conductor/cluster/kubernetes/disruption-budgets.ts';
+import { findLastReady } from '#conductor/cluster/kubernetes/guard-changes.ts';
+import { shutdownKubelet } from '#conductor/cluster/kubernetes/node-steps.ts';
 import { planDrain, podFate } from '#conductor/cluster/kubernetes/plan-drain.ts';
 import { requireSameMachine, requireUnderNoOtherName } from '#conductor/cluster/kubernetes/same-machine.ts';
-import type { Cluster } from '#conductor/cluster/kubernetes/share-cluster.ts';
 import { errorChain, isRetryable } from '#shared/errors/app-error.ts';
 import { readRecordings } from '#test/recorded/read-recordings.ts';
 import { replayAnswers } from '#test/recorded/replay-answers.ts';

@@ -1,6 +1,3 @@
-import { findDaemonSets } from '#conductor/cluster/kubernetes/daemon-sets.ts';
-import { type KeptPod, listBudgets } from '#conductor/cluster/kubernetes/disruption-budgets.ts';
-import { findLastReady, findMissingNodeRights } from '#conductor/cluster/kubernetes/guard-changes.ts';
 import {
   ClusterNode,
   isCordoned,
@@ -10,10 +7,13 @@ import {
   type PodOutline,
   podName,
   readNode,
-} from '#conductor/cluster/kubernetes/objects.ts';
+} from '#conductor/cluster/kubernetes/client/objects.ts';
+import type { Cluster } from '#conductor/cluster/kubernetes/client/share-cluster.ts';
+import { findDaemonSets } from '#conductor/cluster/kubernetes/daemon-sets.ts';
+import { type KeptPod, listBudgets } from '#conductor/cluster/kubernetes/disruption-budgets.ts';
+import { findLastReady, findMissingNodeRights } from '#conductor/cluster/kubernetes/guard-changes.ts';
 import { planDrain, podFate } from '#conductor/cluster/kubernetes/plan-drain.ts';
 import { rightsError } from '#conductor/cluster/kubernetes/rights.ts';
-import type { Cluster } from '#conductor/cluster/kubernetes/share-cluster.ts';
 import { type RoundMessage, roundMessage } from '#conductor/cluster/repeat-rounds.ts';
 import { describeRemark, newRemark } from '#conductor/model/remark-words.ts';
 

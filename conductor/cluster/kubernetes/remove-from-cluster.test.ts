@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { ClusterChange } from '#conductor/cluster/cluster-changes.ts';
 import { isUnknownNode } from '#conductor/cluster/cluster-faults.ts';
+import { readNode } from '#conductor/cluster/kubernetes/client/objects.ts';
 import { drainNode } from '#conductor/cluster/kubernetes/drain-node.ts';
-import { readNode } from '#conductor/cluster/kubernetes/objects.ts';
 import { leaveCluster, removeFromCluster } from '#conductor/cluster/kubernetes/remove-from-cluster.ts';
 import { newNode, newSet } from '#test/simulators/kubernetes/scene.ts';
 import { type OpenedCluster, openSmallCluster } from '#test/support/open-small-cluster.ts';

@@ -1,9 +1,7 @@
 import { type Announce, makeChanges } from '#conductor/cluster/cluster-changes.ts';
 import { isUnknownNode } from '#conductor/cluster/cluster-faults.ts';
 import { takeLabels } from '#conductor/cluster/kubernetes/clear-labels.ts';
-import { findDaemonSets } from '#conductor/cluster/kubernetes/daemon-sets.ts';
-import { named } from '#conductor/cluster/kubernetes/evict-pods.ts';
-import { addedLabels, decommissionLabel, decommissionValue } from '#conductor/cluster/kubernetes/node-labels.ts';
+import { addedLabels, decommissionLabel, decommissionValue } from '#conductor/cluster/kubernetes/client/node-labels.ts';
 import {
   type ClusterNode,
   cordon,
@@ -13,10 +11,12 @@ import {
   type Pod,
   podName,
   readNode,
-} from '#conductor/cluster/kubernetes/objects.ts';
+} from '#conductor/cluster/kubernetes/client/objects.ts';
+import { isAbsent } from '#conductor/cluster/kubernetes/client/refusal.ts';
+import { apiPath, type Cluster } from '#conductor/cluster/kubernetes/client/share-cluster.ts';
+import { findDaemonSets } from '#conductor/cluster/kubernetes/daemon-sets.ts';
+import { named } from '#conductor/cluster/kubernetes/evict-pods.ts';
 import { controllerOf, podFate } from '#conductor/cluster/kubernetes/plan-drain.ts';
-import { isAbsent } from '#conductor/cluster/kubernetes/refusal.ts';
-import { apiPath, type Cluster } from '#conductor/cluster/kubernetes/share-cluster.ts';
 import type { Round, RoundMessage } from '#conductor/cluster/repeat-rounds.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

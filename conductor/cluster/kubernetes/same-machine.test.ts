@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { ClusterNode } from '#conductor/cluster/kubernetes/objects.ts';
+import type { ClusterNode } from '#conductor/cluster/kubernetes/client/objects.ts';
 import { requireSameMachine } from '#conductor/cluster/kubernetes/same-machine.ts';
 
 const cluster = { server: 'https://192.0.2.10:6443' };

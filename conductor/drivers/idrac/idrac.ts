@@ -2,11 +2,11 @@ import { z } from 'zod';
 import { callDeadline } from '#conductor/drivers/call-deadline.ts';
 import type { DriverDefinition } from '#conductor/drivers/driver-definition.ts';
 import type { CallOptions, ManagementInterface } from '#conductor/drivers/interfaces.ts';
-import { attempted } from '#conductor/drivers/redfish/errors.ts';
+import { attempted } from '#conductor/drivers/redfish/client/errors.ts';
+import { lenient, Reference } from '#conductor/drivers/redfish/client/schemas.ts';
+import { type RedfishSystem, readManager } from '#conductor/drivers/redfish/client/system.ts';
+import { finishTask } from '#conductor/drivers/redfish/client/task.ts';
 import { type RedfishOptions, redfishDriver, redfishHardwareType } from '#conductor/drivers/redfish/redfish.ts';
-import { lenient, Reference } from '#conductor/drivers/redfish/schemas.ts';
-import { type RedfishSystem, readManager } from '#conductor/drivers/redfish/system.ts';
-import { finishTask } from '#conductor/drivers/redfish/task.ts';
 
 const timeoutMs = 120_000;
 

@@ -1,6 +1,6 @@
 import type { BootDeviceSetting } from '#conductor/drivers/interfaces.ts';
-import { hasMakersWay } from '#conductor/drivers/redfish/makers.ts';
-import type { Boot, ComputerSystem } from '#conductor/drivers/redfish/schemas.ts';
+import { hasMakersWay } from '#conductor/drivers/redfish/client/makers.ts';
+import type { Boot, ComputerSystem } from '#conductor/drivers/redfish/client/schemas.ts';
 import type { BootDevice, BootMode } from '#conductor/model/power-and-boot.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

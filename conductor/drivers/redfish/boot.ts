@@ -1,6 +1,13 @@
 import { callDeadline } from '#conductor/drivers/call-deadline.ts';
 import type { FirmwareBootInterface, ManagementInterface } from '#conductor/drivers/interfaces.ts';
 import {
+  readIfThere,
+  readLinkedSettings,
+  readSettings,
+  type SettingsPlaces,
+  settingsPlaces,
+} from '#conductor/drivers/redfish/bios/settings-places.ts';
+import {
   type BootRequest,
   bootDeviceOf,
   bootModeOf,
@@ -11,19 +18,12 @@ import {
   planBootPatches,
   redfishBootDevices,
 } from '#conductor/drivers/redfish/boot-plans.ts';
-import { attempted } from '#conductor/drivers/redfish/errors.ts';
+import { attempted } from '#conductor/drivers/redfish/client/errors.ts';
+import { type Resource, readResource } from '#conductor/drivers/redfish/client/resource.ts';
+import { type Boot, ComputerSystem, SecureBoot } from '#conductor/drivers/redfish/client/schemas.ts';
+import { managerActions, type RedfishSystem } from '#conductor/drivers/redfish/client/system.ts';
+import { type Ask, writeUntilShown } from '#conductor/drivers/redfish/client/write-until-shown.ts';
 import { resetSystem } from '#conductor/drivers/redfish/power.ts';
-import { type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
-import { type Boot, ComputerSystem, SecureBoot } from '#conductor/drivers/redfish/schemas.ts';
-import {
-  readIfThere,
-  readLinkedSettings,
-  readSettings,
-  type SettingsPlaces,
-  settingsPlaces,
-} from '#conductor/drivers/redfish/settings-places.ts';
-import { managerActions, type RedfishSystem } from '#conductor/drivers/redfish/system.ts';
-import { type Ask, writeUntilShown } from '#conductor/drivers/redfish/write-until-shown.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const readTimeoutMs = 60_000;

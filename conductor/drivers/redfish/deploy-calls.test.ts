@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { laterIds } from '#conductor/drivers/redfish/errors.ts';
+import { laterIds } from '#conductor/drivers/redfish/client/errors.ts';
 import { createInstantClock, createRigs, hastyClock, type Rig } from '#conductor/drivers/redfish/testing/rigs.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import type { Fault } from '#test/simulators/redfish/faults.ts';

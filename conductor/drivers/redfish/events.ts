@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { callDeadline } from '#conductor/drivers/call-deadline.ts';
 import type { EventSubscription, EventsInterface } from '#conductor/drivers/interfaces.ts';
-import { readMemberPaths } from '#conductor/drivers/redfish/collection.ts';
-import { attempted, httpStatusOf } from '#conductor/drivers/redfish/errors.ts';
-import { idInPath, ownPath } from '#conductor/drivers/redfish/own-path.ts';
-import { type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
-import { lenient, Reference, ServiceRoot } from '#conductor/drivers/redfish/schemas.ts';
-import type { RedfishSystem } from '#conductor/drivers/redfish/system.ts';
+import { readMemberPaths } from '#conductor/drivers/redfish/client/collection.ts';
+import { attempted, httpStatusOf } from '#conductor/drivers/redfish/client/errors.ts';
+import { idInPath, ownPath } from '#conductor/drivers/redfish/client/own-path.ts';
+import { type Resource, readResource } from '#conductor/drivers/redfish/client/resource.ts';
+import { lenient, Reference, ServiceRoot } from '#conductor/drivers/redfish/client/schemas.ts';
+import type { RedfishSystem } from '#conductor/drivers/redfish/client/system.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const timeoutMs = 60_000;

@@ -1,14 +1,14 @@
 import { z } from 'zod';
 import { callDeadline } from '#conductor/drivers/call-deadline.ts';
 import type { FirmwareComponent, FirmwareInterface } from '#conductor/drivers/interfaces.ts';
-import { readEach, readMemberPaths } from '#conductor/drivers/redfish/collection.ts';
-import { attempted, firstTaken } from '#conductor/drivers/redfish/errors.ts';
-import { type Makers, type PushTarget, pushForm, pushForms, pushRaw } from '#conductor/drivers/redfish/push.ts';
-import { readResource } from '#conductor/drivers/redfish/resource.ts';
-import { Action, lenient, Reference, ServiceRoot } from '#conductor/drivers/redfish/schemas.ts';
-import { findManager, type RedfishSystem } from '#conductor/drivers/redfish/system.ts';
-import { monitorOf, readTask, throwIfFailed } from '#conductor/drivers/redfish/task.ts';
-import { lookAtTask } from '#conductor/drivers/redfish/task-states.ts';
+import { readEach, readMemberPaths } from '#conductor/drivers/redfish/client/collection.ts';
+import { attempted, firstTaken } from '#conductor/drivers/redfish/client/errors.ts';
+import { type Makers, type PushTarget, pushForm, pushForms, pushRaw } from '#conductor/drivers/redfish/client/push.ts';
+import { readResource } from '#conductor/drivers/redfish/client/resource.ts';
+import { Action, lenient, Reference, ServiceRoot } from '#conductor/drivers/redfish/client/schemas.ts';
+import { findManager, type RedfishSystem } from '#conductor/drivers/redfish/client/system.ts';
+import { monitorOf, readTask, throwIfFailed } from '#conductor/drivers/redfish/client/task.ts';
+import { lookAtTask } from '#conductor/drivers/redfish/client/task-states.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const readTimeoutMs = 120_000;

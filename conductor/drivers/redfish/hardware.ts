@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { callDeadline } from '#conductor/drivers/call-deadline.ts';
 import type { Health, LogEntry, ManagementInterface, SensorReading } from '#conductor/drivers/interfaces.ts';
-import { readEach, readMemberPaths, readMembers } from '#conductor/drivers/redfish/collection.ts';
-import { readResource } from '#conductor/drivers/redfish/resource.ts';
-import { lenient, Reference, Status } from '#conductor/drivers/redfish/schemas.ts';
-import type { RedfishSystem } from '#conductor/drivers/redfish/system.ts';
+import { readEach, readMemberPaths, readMembers } from '#conductor/drivers/redfish/client/collection.ts';
+import { readResource } from '#conductor/drivers/redfish/client/resource.ts';
+import { lenient, Reference, Status } from '#conductor/drivers/redfish/client/schemas.ts';
+import type { RedfishSystem } from '#conductor/drivers/redfish/client/system.ts';
 import { nameApart } from '#conductor/drivers/sensor-names.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

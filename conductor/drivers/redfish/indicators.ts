@@ -7,13 +7,13 @@ import {
   type IndicatorState,
   indicatorComponents,
 } from '#conductor/drivers/interfaces.ts';
-import type { RedfishClient } from '#conductor/drivers/redfish/client.ts';
-import { readEach, readMemberPaths } from '#conductor/drivers/redfish/collection.ts';
-import { attempted } from '#conductor/drivers/redfish/errors.ts';
-import { patchResource, type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
-import { lenient, Reference } from '#conductor/drivers/redfish/schemas.ts';
-import type { RedfishSystem } from '#conductor/drivers/redfish/system.ts';
-import { finishTask } from '#conductor/drivers/redfish/task.ts';
+import type { RedfishClient } from '#conductor/drivers/redfish/client/client.ts';
+import { readEach, readMemberPaths } from '#conductor/drivers/redfish/client/collection.ts';
+import { attempted } from '#conductor/drivers/redfish/client/errors.ts';
+import { patchResource, type Resource, readResource } from '#conductor/drivers/redfish/client/resource.ts';
+import { lenient, Reference } from '#conductor/drivers/redfish/client/schemas.ts';
+import type { RedfishSystem } from '#conductor/drivers/redfish/client/system.ts';
+import { finishTask } from '#conductor/drivers/redfish/client/task.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { limitAtOnce, type RunInTurn } from '#shared/in-parallel.ts';
 

@@ -1,11 +1,11 @@
 import { callDeadline } from '#conductor/drivers/call-deadline.ts';
 import type { PowerInterface } from '#conductor/drivers/interfaces.ts';
 import { reachPowerTarget } from '#conductor/drivers/reach-power-target.ts';
-import { httpStatusOf } from '#conductor/drivers/redfish/errors.ts';
-import { type Resource, readResource } from '#conductor/drivers/redfish/resource.ts';
-import { ActionInfo, type ComputerSystem } from '#conductor/drivers/redfish/schemas.ts';
-import type { RedfishSystem } from '#conductor/drivers/redfish/system.ts';
-import { finishTask } from '#conductor/drivers/redfish/task.ts';
+import { httpStatusOf } from '#conductor/drivers/redfish/client/errors.ts';
+import { type Resource, readResource } from '#conductor/drivers/redfish/client/resource.ts';
+import { ActionInfo, type ComputerSystem } from '#conductor/drivers/redfish/client/schemas.ts';
+import type { RedfishSystem } from '#conductor/drivers/redfish/client/system.ts';
+import { finishTask } from '#conductor/drivers/redfish/client/task.ts';
 import { type PowerState, powerTargets } from '#conductor/model/power-and-boot.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

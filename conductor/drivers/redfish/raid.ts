@@ -7,14 +7,14 @@ import type {
   RaidInterface,
   RaidVolume,
 } from '#conductor/drivers/interfaces.ts';
-import { readAllMemberPaths, readEach, readMemberPaths } from '#conductor/drivers/redfish/collection.ts';
-import { attempted, firstTaken } from '#conductor/drivers/redfish/errors.ts';
-import { idInPath } from '#conductor/drivers/redfish/own-path.ts';
-import { readResource } from '#conductor/drivers/redfish/resource.ts';
-import { lenient, Reference } from '#conductor/drivers/redfish/schemas.ts';
-import type { RedfishSystem } from '#conductor/drivers/redfish/system.ts';
-import { finishTask } from '#conductor/drivers/redfish/task.ts';
-import type { RedfishAnswer } from '#conductor/drivers/redfish/transport.ts';
+import { readAllMemberPaths, readEach, readMemberPaths } from '#conductor/drivers/redfish/client/collection.ts';
+import { attempted, firstTaken } from '#conductor/drivers/redfish/client/errors.ts';
+import { idInPath } from '#conductor/drivers/redfish/client/own-path.ts';
+import { readResource } from '#conductor/drivers/redfish/client/resource.ts';
+import { lenient, Reference } from '#conductor/drivers/redfish/client/schemas.ts';
+import type { RedfishSystem } from '#conductor/drivers/redfish/client/system.ts';
+import { finishTask } from '#conductor/drivers/redfish/client/task.ts';
+import type { RedfishAnswer } from '#conductor/drivers/redfish/client/transport.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Fields that are read of DMTF's Storage, Drive and Volume resources; as tolerant as `schemas.ts`. */

@@ -1,6 +1,6 @@
 import { callDeadline } from '#conductor/drivers/call-deadline.ts';
 import type { RecorderInterface } from '#conductor/drivers/interfaces.ts';
-import type { RedfishClient } from '#conductor/drivers/redfish/client.ts';
+import type { RedfishClient } from '#conductor/drivers/redfish/client/client.ts';
 import { errorChain, errorCode } from '#shared/errors/app-error.ts';
 
 const timeoutMs = 300_000;

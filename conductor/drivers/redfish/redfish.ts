@@ -2,14 +2,13 @@ import { createHash } from 'node:crypto';
 import type { LeftSession } from '#conductor/drivers/bmc-session.ts';
 import type { DriverContext, DriverDefinition, HardwareType } from '#conductor/drivers/driver-definition.ts';
 import type { ManagementInterface } from '#conductor/drivers/interfaces.ts';
-import { redfishBios } from '#conductor/drivers/redfish/bios.ts';
+import { redfishBios } from '#conductor/drivers/redfish/bios/bios.ts';
 import { redfishFirmwareBoot, redfishManagement } from '#conductor/drivers/redfish/boot.ts';
 import {
   createRedfishClient,
   type RedfishClient,
   type RedfishClientOptions,
-} from '#conductor/drivers/redfish/client.ts';
-import { redfishConsole } from '#conductor/drivers/redfish/console.ts';
+} from '#conductor/drivers/redfish/client/client.ts';
 import {
   checkRedfishDocument,
   parseRedfishDriverInfo,
@@ -17,18 +16,19 @@ import {
   redfishFieldFault,
   redfishFields,
   redfishMachine,
-} from '#conductor/drivers/redfish/driver-info.ts';
+} from '#conductor/drivers/redfish/client/driver-info.ts';
+import { endLeftSession } from '#conductor/drivers/redfish/client/left-session.ts';
+import { shareClients } from '#conductor/drivers/redfish/client/shared-clients.ts';
+import { type KnownSystem, type RedfishSystem, redfishSystem } from '#conductor/drivers/redfish/client/system.ts';
+import { redfishConsole } from '#conductor/drivers/redfish/console.ts';
 import { redfishEvents } from '#conductor/drivers/redfish/events.ts';
 import { redfishFirmware } from '#conductor/drivers/redfish/firmware.ts';
 import { redfishEventLog, redfishSensors } from '#conductor/drivers/redfish/hardware.ts';
 import { redfishIndicators } from '#conductor/drivers/redfish/indicators.ts';
-import { endLeftSession } from '#conductor/drivers/redfish/left-session.ts';
+import { redfishVirtualMedia } from '#conductor/drivers/redfish/media/virtual-media.ts';
 import { type PowerTimings, redfishPower } from '#conductor/drivers/redfish/power.ts';
 import { redfishRaid } from '#conductor/drivers/redfish/raid.ts';
 import { redfishRecorder } from '#conductor/drivers/redfish/record.ts';
-import { shareClients } from '#conductor/drivers/redfish/shared-clients.ts';
-import { type KnownSystem, type RedfishSystem, redfishSystem } from '#conductor/drivers/redfish/system.ts';
-import { redfishVirtualMedia } from '#conductor/drivers/redfish/virtual-media.ts';
 import { systemClock } from '#shared/clock.ts';
 
 export interface RedfishOptions

@@ -1,8 +1,8 @@
 import type { LogEntry, ManagementInterface, SensorReading } from '#conductor/drivers/interfaces.ts';
 import { forEachResting } from '#conductor/flows/background/resting-nodes.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
+import { storableJson } from '#conductor/kernel/db/query/statement.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
-import { storableJson } from '#conductor/kernel/db/statement.ts';
 import { addHistory, forgetOldest, listHistory } from '#conductor/nodes/node-history.ts';
 import { findNode } from '#conductor/nodes/node-store.ts';
 import { errorChain, errorCode } from '#shared/errors/app-error.ts';

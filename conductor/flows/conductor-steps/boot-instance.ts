@@ -7,11 +7,11 @@ import { checkCommand, resumeStarted, sendCommand } from '#conductor/flows/condu
 import { hasSucceeded, noteOutput, stepsOf } from '#conductor/flows/log/flow-store.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext, WriteFacts } from '#conductor/flows/step-context.ts';
 import { openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
-import { renewBootDevice, setInstanceBootDevice, setOfferedBootDevice } from '#conductor/nodes/boot-device.ts';
-import { checkImageUrls } from '#conductor/nodes/image-info.ts';
+import { renewBootDevice, setInstanceBootDevice, setOfferedBootDevice } from '#conductor/nodes/boot/boot-device.ts';
+import { checkImageUrls } from '#conductor/nodes/boot/image-info.ts';
+import { ramdiskInstance, runsFromRamdisk } from '#conductor/nodes/boot/ramdisk-instance.ts';
 import { bootsFromVirtualMedia, networkBootDevice } from '#conductor/nodes/node-interfaces.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
-import { ramdiskInstance, runsFromRamdisk } from '#conductor/nodes/ramdisk-instance.ts';
 import { errorChain, errorCode } from '#shared/errors/app-error.ts';
 import { maskUrlLogins } from '#shared/url-logins.ts';
 

@@ -11,8 +11,8 @@ import { ramdiskRuns } from '#conductor/flows/conductor-steps/leave-ramdisk.ts';
 import { hasCalledIn, powerIntoRamdisk, waitForAgent } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
 import { requireDiskBoot } from '#conductor/flows/conductor-steps/prepare-instance-boot.ts';
 import type { ConductorStep, StepContext } from '#conductor/flows/step-context.ts';
+import { nodeRamdisk, unusedRamdisk } from '#conductor/nodes/boot/ramdisk-boot.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
-import { nodeRamdisk, unusedRamdisk } from '#conductor/nodes/ramdisk-boot.ts';
 
 const firstHeartbeat = 'first heartbeat of the ramdisk';
 

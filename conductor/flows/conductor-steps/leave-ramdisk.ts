@@ -11,7 +11,7 @@ import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conducto
 import { switchPorts } from '#conductor/kernel/db/schema/port.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import type { FlowKindName } from '#conductor/model/flow-states.ts';
-import { isFastTracked } from '#conductor/nodes/ramdisk-boot.ts';
+import { isFastTracked } from '#conductor/nodes/boot/ramdisk-boot.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import type { CommandResult } from '#shared/wire/agent-calls.ts';
 

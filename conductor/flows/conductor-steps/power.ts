@@ -4,8 +4,8 @@ import { readFirmware, rememberFirmware } from '#conductor/flows/bmc/firmware-st
 import { ejectBootMedium } from '#conductor/flows/conductor-steps/boot-medium.ts';
 import type { ConductorStep, StepContext, WriteFacts } from '#conductor/flows/step-context.ts';
 import { type PowerTarget, powerStateAfter } from '#conductor/model/power-and-boot.ts';
-import { renewBootDevice } from '#conductor/nodes/boot-device.ts';
-import { readFirmwareBoot } from '#conductor/nodes/boot-mode.ts';
+import { renewBootDevice } from '#conductor/nodes/boot/boot-device.ts';
+import { readFirmwareBoot } from '#conductor/nodes/boot/boot-mode.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

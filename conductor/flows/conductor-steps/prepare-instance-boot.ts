@@ -6,12 +6,12 @@ import { checkCommand, resumeStarted, sendCommand } from '#conductor/flows/condu
 import { hasSucceeded, stepsOf } from '#conductor/flows/log/flow-store.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
-import { setInstanceBootDevice } from '#conductor/nodes/boot-device.ts';
-import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
-import { isPartitionImage } from '#conductor/nodes/image-info.ts';
+import { setInstanceBootDevice } from '#conductor/nodes/boot/boot-device.ts';
+import { bootModeOf } from '#conductor/nodes/boot/boot-mode.ts';
+import { isPartitionImage } from '#conductor/nodes/boot/image-info.ts';
+import { runsFromRamdisk } from '#conductor/nodes/boot/ramdisk-instance.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { writesNoImage } from '#conductor/nodes/node-interfaces.ts';
-import { runsFromRamdisk } from '#conductor/nodes/ramdisk-instance.ts';
 import { AppError, errorChain, errorCode } from '#shared/errors/app-error.ts';
 import { hasSoftwareRaid } from '#shared/raid/target-raid-config.ts';
 

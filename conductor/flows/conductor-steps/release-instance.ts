@@ -1,8 +1,8 @@
 import { ejectWhatever } from '#conductor/flows/conductor-steps/boot-medium.ts';
 import { fakesFlow } from '#conductor/flows/log/fakes-flow.ts';
 import type { ConductorStep, WriteFacts } from '#conductor/flows/step-context.ts';
-import { together } from '#conductor/kernel/db/batches.ts';
-import { forgetAllocation } from '#conductor/nodes/node-allocation.ts';
+import { together } from '#conductor/kernel/db/query/batches.ts';
+import { forgetAllocation } from '#conductor/nodes/change/node-allocation.ts';
 import { deleteConfigDrive, updateNode } from '#conductor/nodes/node-store.ts';
 import { deleteVifs } from '#conductor/nodes/ports/port-store.ts';
 import { coveringWipe } from '#conductor/nodes/requested-wipe.ts';

@@ -9,10 +9,10 @@ import {
 } from '#conductor/flows/conductor-steps/run-agent-step.ts';
 import { noteOutput } from '#conductor/flows/log/flow-store.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
+import { osDiskByHints, requireIdentifiedDisks, sparedDisks, trustedOsDisk } from '#conductor/nodes/boot/os-disk.ts';
 import { latestInventory } from '#conductor/nodes/inspection/inventory-store.ts';
 import { matchDisks } from '#conductor/nodes/inspection/match-disks.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
-import { osDiskByHints, requireIdentifiedDisks, sparedDisks, trustedOsDisk } from '#conductor/nodes/os-disk.ts';
 import {
   inventoriedDisks,
   nameDisk,

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { writeImage } from '#conductor/flows/conductor-steps/write-image.ts';
 import type { StepContext } from '#conductor/flows/step-context.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
-import { sendBy } from '#conductor/kernel/db/statement.ts';
+import { sendBy } from '#conductor/kernel/db/query/statement.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { silentLog } from '#shared/log.ts';
 import type { CommandResult } from '#shared/wire/agent-calls.ts';

@@ -4,7 +4,7 @@ import { onRequest, requireOffered } from '#conductor/flows/driver-steps/driver-
 import type { DriverStep } from '#conductor/flows/step-context.ts';
 import { type ConductorStepOutcome, type StepContext, stepArgs } from '#conductor/flows/step-context.ts';
 import { describeSensor } from '#conductor/model/step-note.ts';
-import { type FirmwareBootColumns, readFirmwareBoot } from '#conductor/nodes/boot-mode.ts';
+import { type FirmwareBootColumns, readFirmwareBoot } from '#conductor/nodes/boot/boot-mode.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 import { nameSome } from '#shared/words.ts';
 

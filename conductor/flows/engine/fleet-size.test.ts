@@ -6,7 +6,7 @@ import { selectAsked } from '#conductor/flows/engine/scheduler.ts';
 import { deleteOldFlows } from '#conductor/flows/log/flow-store.ts';
 import { readWork } from '#conductor/flows/log/read-work.ts';
 import { type Database, openDatabase, type Queryable } from '#conductor/kernel/db/open.ts';
-import { rowsOf } from '#conductor/kernel/db/statement.ts';
+import { rowsOf } from '#conductor/kernel/db/query/statement.ts';
 import { silentLog } from '#shared/log.ts';
 import { fillFleet, past } from '#test/support/fill-fleet.ts';
 import { readBlocks } from '#test/support/read-blocks.ts';

@@ -5,9 +5,9 @@ import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { stepKey } from '#conductor/model/planned-step.ts';
-import { withCapability } from '#conductor/nodes/boot-mode.ts';
+import { withCapability } from '#conductor/nodes/boot/boot-mode.ts';
+import { trustedOsDisk } from '#conductor/nodes/boot/os-disk.ts';
 import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
-import { trustedOsDisk } from '#conductor/nodes/os-disk.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { hasSoftwareRaid } from '#shared/raid/target-raid-config.ts';
 

@@ -3,8 +3,8 @@ import { applyPostStepHook } from '#conductor/flows/engine/post-step-hooks.ts';
 import { listSteps, replacePendingSteps, updateFlow } from '#conductor/flows/log/flow-store.ts';
 import { recordStepEvent, recordStepEvents, type StepEvent } from '#conductor/flows/log/step-log.ts';
 import type { ConductorStepOutcome } from '#conductor/flows/step-context.ts';
-import { together } from '#conductor/kernel/db/batches.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
+import { together } from '#conductor/kernel/db/query/batches.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { countImageBytes, countStep } from '#conductor/kernel/metrics/metrics.ts';
@@ -14,7 +14,7 @@ import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import { isCleaningUp } from '#conductor/model/flow-states.ts';
 import { isPowerCycle, type PlannedStep, rebootAfter, stepTitle } from '#conductor/model/planned-step.ts';
 import { nextProvisionState } from '#conductor/model/provision-states.ts';
-import { applyEvent } from '#conductor/nodes/apply-event.ts';
+import { applyEvent } from '#conductor/nodes/change/apply-event.ts';
 import { holdLease, holdNode, type Lease } from '#conductor/nodes/node-lease.ts';
 import { getNode, type NodeChange, updateNode } from '#conductor/nodes/node-store.ts';
 

@@ -1,5 +1,5 @@
 import { describeClusterChange, type RecordedChange, readReport } from '#conductor/cluster/cluster-changes.ts';
-import { decommissionLabel } from '#conductor/cluster/kubernetes/node-labels.ts';
+import { decommissionLabel } from '#conductor/cluster/kubernetes/client/node-labels.ts';
 import { simulatedWipe } from '#conductor/flows/log/fakes-flow.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import { stepTitle } from '#conductor/model/planned-step.ts';

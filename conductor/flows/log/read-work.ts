@@ -1,11 +1,11 @@
 import { sql } from 'drizzle-orm';
 import { flowReader } from '#conductor/flows/log/flow-store.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
+import { statement } from '#conductor/kernel/db/query/statement.ts';
+import { tableReader } from '#conductor/kernel/db/query/table-reader.ts';
 import { type AgentSessionRow, agentSessions } from '#conductor/kernel/db/schema/agent.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
-import { statement } from '#conductor/kernel/db/statement.ts';
-import { tableReader } from '#conductor/kernel/db/table-reader.ts';
 import { nodeReader } from '#conductor/nodes/node-store.ts';
 
 /** Facts that a conductor looks at before it does anything for a node: one question, for it is asked for every step. */

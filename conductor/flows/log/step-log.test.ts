@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { expect, onTestFinished, test } from 'vitest';
 import { recordStepEvents } from '#conductor/flows/log/step-log.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
-import { rowsOf, type SentQuery, sendBy } from '#conductor/kernel/db/statement.ts';
+import { rowsOf, type SentQuery, sendBy } from '#conductor/kernel/db/query/statement.ts';
 import { openTestDatabase } from '#test/support/test-database.ts';
 
 const uuid = '11111111-1111-4111-8111-111111111111';

@@ -1,8 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { workVersion } from '#conductor/flows/log/read-work.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
+import { statement, storableJson, type Value } from '#conductor/kernel/db/query/statement.ts';
 import type { FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
-import { statement, storableJson, type Value } from '#conductor/kernel/db/statement.ts';
 import type { HeldValues } from '#conductor/kernel/lease.ts';
 import { type FlowEvent, stateAfter } from '#conductor/model/flow-states.ts';
 import { isHeldBy, type Lease, leaseValues } from '#conductor/nodes/node-lease.ts';

@@ -11,13 +11,13 @@ import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { nodePlace, openAgentToken, openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 import type { ProvisionState } from '#conductor/model/provision-states.ts';
-import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
+import { bootModeOf } from '#conductor/nodes/boot/boot-mode.ts';
+import { nodeRamdisk } from '#conductor/nodes/boot/ramdisk-boot.ts';
+import { ramdiskInstance, runsFromRamdisk } from '#conductor/nodes/boot/ramdisk-instance.ts';
 import { addStrangersHistory } from '#conductor/nodes/node-history.ts';
 import { bootsByHttp, bootsFromVirtualMedia } from '#conductor/nodes/node-interfaces.ts';
 import { findNode, isUuid } from '#conductor/nodes/node-store.ts';
 import { findNodeByAddresses } from '#conductor/nodes/ports/port-store.ts';
-import { nodeRamdisk } from '#conductor/nodes/ramdisk-boot.ts';
-import { ramdiskInstance, runsFromRamdisk } from '#conductor/nodes/ramdisk-instance.ts';
 import { bootVolume, findBootVolume, listNodeConnectors, openTarget } from '#conductor/nodes/resources/volume.ts';
 import { isSameSecret } from '#shared/is-same-secret.ts';
 

@@ -5,10 +5,10 @@ import { isAtNeutron, lookAtNeutron, requestAsSet } from '#conductor/flows/netwo
 import type { Caller } from '#conductor/kernel/caller.ts';
 import { responsibleConductor } from '#conductor/kernel/conductors/node-conductor.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
+import { isAmong } from '#conductor/kernel/db/query/statement.ts';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import { type NodeRow, nodes } from '#conductor/kernel/db/schema/node.ts';
 import { type PortRow, ports, type SwitchPortRow, switchPorts } from '#conductor/kernel/db/schema/port.ts';
-import { isAmong } from '#conductor/kernel/db/statement.ts';
 import { nodeFaults } from '#conductor/model/node-words.ts';
 import { type FoundVlans, sameVlans } from '#conductor/model/port-vlans.ts';
 import { type FoundBond, sameBond } from '#conductor/model/switch-bond.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { planDecommission, planLeaveCluster } from '#conductor/flows/plan/plan-cluster-steps.ts';
-import { decommissionTimeouts } from '#conductor/model/cluster-timeouts.ts';
+import { decommissionTimeouts } from '#conductor/model/site/cluster-timeouts.ts';
 
 const clusters = { node: 'n1', hasKubernetes: true, hasEtcd: true, notInClusterOk: false };
 const plan = (more: Partial<typeof clusters> = {}, timeouts = decommissionTimeouts) =>

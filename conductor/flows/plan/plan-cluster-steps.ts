@@ -1,8 +1,8 @@
 import { planSteps } from '#conductor/flows/plan/plan-steps.ts';
-import { type DecommissionTimeouts, nodeStepDefaults } from '#conductor/model/cluster-timeouts.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import type { InstanceAnswer } from '#conductor/model/flow-states.ts';
 import { type PlannedStep, stepKey } from '#conductor/model/planned-step.ts';
+import { type DecommissionTimeouts, nodeStepDefaults } from '#conductor/model/site/cluster-timeouts.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Clusters that a node is to be taken out of. */

@@ -1,7 +1,7 @@
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { KnownDisk } from '#conductor/model/known-disk.ts';
 import { type PlannedStep, stepKey, stepTitle } from '#conductor/model/planned-step.ts';
-import { osDiskByHints } from '#conductor/nodes/os-disk.ts';
+import { osDiskByHints } from '#conductor/nodes/boot/os-disk.ts';
 import { chooseRootDevice } from '#shared/disks/choose-root-device.ts';
 import { isVirtualMedium } from '#shared/disks/disk.ts';
 import { findOsDisks } from '#shared/disks/find-os-disks.ts';

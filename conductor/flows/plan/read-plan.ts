@@ -13,13 +13,13 @@ import { openConfigDrive, openNodeDocument, openStepArgs } from '#conductor/kern
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import type { FlowKindName, WipeRequest } from '#conductor/model/flow-states.ts';
 import type { OfferedDriverStep, PlanFacts, PlannedStep, RequestedStep } from '#conductor/model/planned-step.ts';
+import { propertiesIn, trustedOsDisk } from '#conductor/nodes/boot/os-disk.ts';
+import { runsFromRamdisk } from '#conductor/nodes/boot/ramdisk-instance.ts';
 import { deployBootOf, whyKexecIsUnknown } from '#conductor/nodes/deploy-boot.ts';
 import { latestInventory } from '#conductor/nodes/inspection/inventory-store.ts';
 import { implementationOf, isSwitchedOff, writesNoImage } from '#conductor/nodes/node-interfaces.ts';
 import { readConfigDrive } from '#conductor/nodes/node-store.ts';
-import { propertiesIn, trustedOsDisk } from '#conductor/nodes/os-disk.ts';
 import { listVifs } from '#conductor/nodes/ports/port-store.ts';
-import { runsFromRamdisk } from '#conductor/nodes/ramdisk-instance.ts';
 import { findBootVolume } from '#conductor/nodes/resources/volume.ts';
 import { listTraits } from '#conductor/nodes/traits.ts';
 import { listTemplatesNamed, openTemplate } from '#conductor/templates/deploy-template.ts';

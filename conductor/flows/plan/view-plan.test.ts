@@ -5,7 +5,7 @@ import { planWarnings } from '#conductor/flows/plan/view-plan.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import type { FlowKindName } from '#conductor/model/flow-states.ts';
 import type { OfferedDriverStep, PlanFacts } from '#conductor/model/planned-step.ts';
-import type { UnusedRamdisk } from '#conductor/nodes/ramdisk-boot.ts';
+import type { UnusedRamdisk } from '#conductor/nodes/boot/ramdisk-boot.ts';
 
 const bios: OfferedDriverStep = {
   interface: 'bios',

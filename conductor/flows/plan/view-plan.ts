@@ -15,8 +15,8 @@ import { type PlanFacts, type PlannedStep, stepKey } from '#conductor/model/plan
 import { settingOf } from '#conductor/networks/connect-node.ts';
 import type { NeutronLook } from '#conductor/networks/neutron/connect-by-neutron.ts';
 import { describePort } from '#conductor/networks/switch-driver.ts';
-import { bootModeOf } from '#conductor/nodes/boot-mode.ts';
-import { isFastTracked, type UnusedRamdisk, unusedRamdisk } from '#conductor/nodes/ramdisk-boot.ts';
+import { bootModeOf } from '#conductor/nodes/boot/boot-mode.ts';
+import { isFastTracked, type UnusedRamdisk, unusedRamdisk } from '#conductor/nodes/boot/ramdisk-boot.ts';
 import { inBandPrefix } from '#shared/bios/bios-setting.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 

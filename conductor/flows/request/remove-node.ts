@@ -6,7 +6,7 @@ import type { Caller } from '#conductor/kernel/caller.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import { type NodeRow, nodeHistory, nodes } from '#conductor/kernel/db/schema/node.ts';
 import type { ProvisionState } from '#conductor/model/provision-states.ts';
-import { deleteAllocationOfNode } from '#conductor/nodes/node-allocation.ts';
+import { deleteAllocationOfNode } from '#conductor/nodes/change/node-allocation.ts';
 import { requireUnprotected } from '#conductor/nodes/node-guards.ts';
 import { changeUnlocked } from '#conductor/nodes/node-lock.ts';
 import { deleteNode, getNode } from '#conductor/nodes/node-store.ts';

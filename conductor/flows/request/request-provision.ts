@@ -27,13 +27,13 @@ import {
   provisionVerbs,
   type VerbEvent,
 } from '#conductor/model/provision-states.ts';
-import { impossible } from '#conductor/nodes/apply-event.ts';
-import { checkFetched, checkStepUrls } from '#conductor/nodes/image-info.ts';
+import { checkFetched, checkStepUrls } from '#conductor/nodes/boot/image-info.ts';
+import { impossible } from '#conductor/nodes/change/apply-event.ts';
+import { requireKnownMachine } from '#conductor/nodes/change/restored-node.ts';
 import { requireUnowned, requireUnprotected } from '#conductor/nodes/node-guards.ts';
 import { changeUnlocked, requireUnreserved } from '#conductor/nodes/node-lock.ts';
 import { saveConfigDrive, updateNode } from '#conductor/nodes/node-store.ts';
 import { requireNoOwedWipe, requireWipingVerb, wipeOf } from '#conductor/nodes/requested-wipe.ts';
-import { requireKnownMachine } from '#conductor/nodes/restored-node.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 export interface ProvisionRequest {

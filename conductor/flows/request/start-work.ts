@@ -8,14 +8,14 @@ import { type Plan, readPlan } from '#conductor/flows/plan/read-plan.ts';
 import type { ProvisionRequest } from '#conductor/flows/request/request-provision.ts';
 import { requireNoFlow, requireUnmoved } from '#conductor/flows/request/require-no-flow.ts';
 import { requireAction } from '#conductor/flows/site-actions/action-lease.ts';
-import { together } from '#conductor/kernel/db/batches.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
+import { together } from '#conductor/kernel/db/query/batches.ts';
 import type { FlowRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { flowKinds, isBesideStates, kindStartedBy } from '#conductor/model/flow-kinds.ts';
 import type { FlowKindName, WipeRequest } from '#conductor/model/flow-states.ts';
 import { isWordOnRestored, nextProvisionState, type VerbEvent } from '#conductor/model/provision-states.ts';
-import { type ApplyEventOptions, applyEvent } from '#conductor/nodes/apply-event.ts';
+import { type ApplyEventOptions, applyEvent } from '#conductor/nodes/change/apply-event.ts';
 import { type NodeChange, updateNode } from '#conductor/nodes/node-store.ts';
 import { wipeOf } from '#conductor/nodes/requested-wipe.ts';
 

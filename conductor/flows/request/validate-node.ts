@@ -5,7 +5,9 @@ import { findSharedBonds, warnOfCables } from '#conductor/flows/network/node-net
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { InterfaceKind } from '#conductor/model/node-words.ts';
 import { networkInterfaces, parseNetworkInterface, validateNetwork } from '#conductor/networks/network-interfaces.ts';
-import { buildImageInfo, checkImageUrls } from '#conductor/nodes/image-info.ts';
+import { buildImageInfo, checkImageUrls } from '#conductor/nodes/boot/image-info.ts';
+import { nodeRamdisk, unusedRamdisk } from '#conductor/nodes/boot/ramdisk-boot.ts';
+import { ramdiskInstance, runsFromRamdisk } from '#conductor/nodes/boot/ramdisk-instance.ts';
 import {
   bootsFromVirtualMedia,
   hasFakeDeploy,
@@ -15,8 +17,6 @@ import {
 import { isReadByProjects } from '#conductor/nodes/node-ownership.ts';
 import { listPortGroups } from '#conductor/nodes/ports/bond-numbers.ts';
 import { listNodePorts, listVifs } from '#conductor/nodes/ports/port-store.ts';
-import { nodeRamdisk, unusedRamdisk } from '#conductor/nodes/ramdisk-boot.ts';
-import { ramdiskInstance, runsFromRamdisk } from '#conductor/nodes/ramdisk-instance.ts';
 import { bootVolume, findBootVolume, listNodeConnectors, openTarget } from '#conductor/nodes/resources/volume.ts';
 import { listSameMachine } from '#conductor/nodes/same-bmc.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';

@@ -11,9 +11,9 @@ import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import { siteActionNodes, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import { type Claim, type Held, isFree, leasesOn } from '#conductor/kernel/lease.ts';
-import type { ActionName } from '#conductor/model/action-parameters.ts';
-import { actionTable } from '#conductor/model/action-table.ts';
 import { heldByRestore, requestOf } from '#conductor/model/flow-states.ts';
+import type { ActionName } from '#conductor/model/site/action-parameters.ts';
+import { actionTable } from '#conductor/model/site/action-table.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** The right to run one site action for a while. */

@@ -1,10 +1,10 @@
 import { and, asc, desc, eq, getTableColumns, inArray, isNotNull, isNull, lt, sql } from 'drizzle-orm';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
+import { rowsBy } from '#conductor/kernel/db/query/table-reader.ts';
 import { type FlowStepRow, flowSteps, flows } from '#conductor/kernel/db/schema/flow.ts';
 import { siteActionCommands, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
-import { rowsBy } from '#conductor/kernel/db/table-reader.ts';
-import type { ActionName } from '#conductor/model/action-parameters.ts';
 import { requestOf } from '#conductor/model/flow-states.ts';
+import type { ActionName } from '#conductor/model/site/action-parameters.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Conductors listen there: an action has come, or something about the one under way has changed. */

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { claimAction } from '#conductor/flows/site-actions/action-lease.ts';
 import { getAction, listActionSteps, listActions } from '#conductor/flows/site-actions/action-store.ts';
 import { type Database, migrationsFolder, openDatabase } from '#conductor/kernel/db/open.ts';
-import { actionSorts } from '#conductor/model/action-table.ts';
+import { actionSorts } from '#conductor/model/site/action-table.ts';
 import { silentLog } from '#shared/log.ts';
 import { askPostgresql } from '#test/support/postgresql.ts';
 import { urlOf } from '#test/support/test-database.ts';

@@ -1,6 +1,8 @@
 import { asc, eq, inArray, sql } from 'drizzle-orm';
 import { selectActions } from '#conductor/flows/site-actions/action-store.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
+import { storableJson } from '#conductor/kernel/db/query/statement.ts';
+import { rowsBy } from '#conductor/kernel/db/query/table-reader.ts';
 import { storeRemark } from '#conductor/kernel/db/schema/remark-column.ts';
 import {
   type SiteActionGroupRow,
@@ -9,12 +11,10 @@ import {
   siteActionNodes,
   siteActions,
 } from '#conductor/kernel/db/schema/site-action.ts';
-import { storableJson } from '#conductor/kernel/db/statement.ts';
-import { rowsBy } from '#conductor/kernel/db/table-reader.ts';
-import { actionTable } from '#conductor/model/action-table.ts';
 import type { Remark } from '#conductor/model/remark.ts';
-import { type GroupRun, groupStages, isUnderWay, type NodeRun, type SiteRun } from '#conductor/model/site-run.ts';
-import { statesOf } from '#conductor/model/transitions.ts';
+import { actionTable } from '#conductor/model/site/action-table.ts';
+import { type GroupRun, groupStages, isUnderWay, type NodeRun, type SiteRun } from '#conductor/model/site/site-run.ts';
+import { statesOf } from '#conductor/model/site/transitions.ts';
 
 const instant = (milliseconds: number | undefined) =>
   milliseconds === undefined ? null : new Date(milliseconds).toISOString();

@@ -12,7 +12,7 @@ import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { isCleaningUp } from '#conductor/model/flow-states.ts';
 import { stepTitle, whyNotSkipped } from '#conductor/model/planned-step.ts';
 import { describeOutput } from '#conductor/model/step-note.ts';
-import { listBootEvents } from '#conductor/nodes/boot-event-store.ts';
+import { listBootEvents } from '#conductor/nodes/boot/boot-event-store.ts';
 import { wayToWipe } from '#conductor/nodes/requested-wipe.ts';
 import { readOrigin } from '#shared/wire/progress.ts';
 

@@ -4,7 +4,7 @@ import { type FlowSummaryView, flowStatuses } from '#conductor/api/flows.ts';
 import { patienceMs } from '#conductor/flows/watch/advice.ts';
 import { conductorOfNode, whyUnattended } from '#conductor/kernel/conductors/node-conductor.ts';
 import type { KernelContext } from '#conductor/kernel/context.ts';
-import { rowsOf } from '#conductor/kernel/db/statement.ts';
+import { rowsOf } from '#conductor/kernel/db/query/statement.ts';
 import { flowKinds, restsIn } from '#conductor/model/flow-kinds.ts';
 import { type PluginTaskRef, stepTitle, whyNotSkipped } from '#conductor/model/planned-step.ts';
 

@@ -2,8 +2,8 @@ import { eq, sql } from 'drizzle-orm';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type KnownNodes, readNodes } from '#conductor/flows/watch/read-changed-nodes.ts';
 import type { Database } from '#conductor/kernel/db/open.ts';
+import { rowsOf } from '#conductor/kernel/db/query/statement.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
-import { rowsOf } from '#conductor/kernel/db/statement.ts';
 import * as fc from '#test/fuzz/fast-check.ts';
 import { openTestDatabase } from '#test/support/test-database.ts';
 

@@ -1,9 +1,9 @@
 import { sql } from 'drizzle-orm';
 import { z } from 'zod';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
+import { rowsOf } from '#conductor/kernel/db/query/statement.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { nodeTraits } from '#conductor/kernel/db/schema/node-parts.ts';
-import { rowsOf } from '#conductor/kernel/db/statement.ts';
 
 /** Subject of an event in the stream, as it is now; applying it twice does no harm. */
 export interface Subject {

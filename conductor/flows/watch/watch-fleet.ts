@@ -4,7 +4,7 @@ import { describeState, listActions } from '#conductor/flows/site-actions/action
 import { listFlows } from '#conductor/flows/watch/list-flows.ts';
 import { type KnownNodes, readNodes, type Subject } from '#conductor/flows/watch/read-changed-nodes.ts';
 import type { KernelContext } from '#conductor/kernel/context.ts';
-import { rowsOf } from '#conductor/kernel/db/statement.ts';
+import { rowsOf } from '#conductor/kernel/db/query/statement.ts';
 
 export interface Change {
   readonly before: Subject | undefined;

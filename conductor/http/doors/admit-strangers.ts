@@ -6,7 +6,7 @@ import { createFailureLimit, sourceKey } from '#conductor/auth/failure-limit.ts'
 import type { HttpContext } from '#conductor/http/routing/context.ts';
 import type { ApiEnv } from '#conductor/http/routing/define-routes.ts';
 import { applicationFault } from '#conductor/http/routing/error-answers.ts';
-import type { SeenMachine } from '#conductor/nodes/boot-event-store.ts';
+import type { SeenMachine } from '#conductor/nodes/boot/boot-event-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { parseCardAddress } from '#shared/mac-address.ts';
 

@@ -4,7 +4,7 @@ import { giveBootSecrets } from '#conductor/flows/network/boot-answers.ts';
 import { createApp } from '#conductor/http/app.ts';
 import { agentSessions } from '#conductor/kernel/db/schema/agent.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
-import { listBootEvents } from '#conductor/nodes/boot-event-store.ts';
+import { listBootEvents } from '#conductor/nodes/boot/boot-event-store.ts';
 import { eventually } from '#test/support/eventually.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 

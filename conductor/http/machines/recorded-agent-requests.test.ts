@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { readFault } from '#conductor/cli/render-status.ts';
+import { readFault } from '#conductor/cli/shell/render-status.ts';
 import { createApp } from '#conductor/http/app.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';

@@ -13,8 +13,8 @@ import { type ApiApp, answers, answersOther, routesOf } from '#conductor/http/ro
 import { nextPage, parsePaging } from '#conductor/http/routing/list-queries.ts';
 import { credentialsOf } from '#conductor/http/service/session.routes.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
-import { countNodes } from '#conductor/nodes/list-nodes.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
+import { countNodes } from '#conductor/nodes/views/list-nodes.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const path = '/v1/flows';

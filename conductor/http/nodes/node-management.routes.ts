@@ -16,12 +16,12 @@ import {
 import { requireVersion } from '#conductor/http/routing/versions.ts';
 import { requireDriver } from '#conductor/http/service/conductors.routes.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
-import { setLastingBootDevice } from '#conductor/nodes/boot-device.ts';
-import { setMaintenance } from '#conductor/nodes/change-node.ts';
+import { setLastingBootDevice } from '#conductor/nodes/boot/boot-device.ts';
+import { setMaintenance } from '#conductor/nodes/change/change-node.ts';
+import { changeTargetRaidConfig, requestBootMode } from '#conductor/nodes/change/request-targets.ts';
 import { changeNote, writeChangeNote } from '#conductor/nodes/node-history.ts';
 import { withNodeLock } from '#conductor/nodes/node-lock.ts';
 import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
-import { changeTargetRaidConfig, requestBootMode } from '#conductor/nodes/request-targets.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { LogicalDisk } from '#shared/raid/target-raid-config.ts';
 

@@ -9,7 +9,7 @@ import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { sealNode } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { FlowKindName } from '#conductor/model/flow-states.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
-import { checkImageUrls, checkStepUrls } from '#conductor/nodes/image-info.ts';
+import { checkImageUrls, checkStepUrls } from '#conductor/nodes/boot/image-info.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { wipeOf } from '#conductor/nodes/requested-wipe.ts';
 import { AppError } from '#shared/errors/app-error.ts';

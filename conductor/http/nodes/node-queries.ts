@@ -13,10 +13,10 @@ import {
   type NodeField,
   nodeFieldVersions,
 } from '#conductor/model/node-words.ts';
-import type { NodeFilter } from '#conductor/nodes/list-nodes.ts';
 import { isForeignTo } from '#conductor/nodes/node-ownership.ts';
-import type { ShownNode } from '#conductor/nodes/node-surroundings.ts';
 import { viewNode } from '#conductor/nodes/node-view.ts';
+import type { NodeFilter } from '#conductor/nodes/views/list-nodes.ts';
+import type { ShownNode } from '#conductor/nodes/views/node-surroundings.ts';
 
 const text = z.string().optional();
 const uuid = z.guid({ error: 'must be a UUID' }).optional();

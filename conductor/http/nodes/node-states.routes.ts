@@ -8,10 +8,10 @@ import { type ApiApp, answers, originOf, routesOf } from '#conductor/http/routin
 import { requireVersion } from '#conductor/http/routing/versions.ts';
 import { type PowerTarget, powerTargets } from '#conductor/model/power-and-boot.ts';
 import { legalVerbs, type ProvisionVerb, provisionVerbs } from '#conductor/model/provision-states.ts';
+import { requestPower } from '#conductor/nodes/change/request-targets.ts';
 import { isForeignTo } from '#conductor/nodes/node-ownership.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { apiTime, shownState } from '#conductor/nodes/node-view.ts';
-import { requestPower } from '#conductor/nodes/request-targets.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const route = routesOf('node states');

@@ -37,13 +37,13 @@ import { requireVersion } from '#conductor/http/routing/versions.ts';
 import { accessDenied, type Caller } from '#conductor/kernel/caller.ts';
 import { JsonPatch, patchRoots } from '#conductor/kernel/json-patch.ts';
 import { nodeFieldVersions } from '#conductor/model/node-words.ts';
-import { changeNode, createNode, withDriverDefaults } from '#conductor/nodes/change-node.ts';
-import { listNodes } from '#conductor/nodes/list-nodes.ts';
+import { changeNode, createNode, withDriverDefaults } from '#conductor/nodes/change/change-node.ts';
 import { ownerOfNew } from '#conductor/nodes/node-ownership.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
-import { getShownNode, noSurroundings } from '#conductor/nodes/node-surroundings.ts';
 import { chassisResource } from '#conductor/nodes/resources/chassis.ts';
 import { getRow } from '#conductor/nodes/resources/resource-store.ts';
+import { listNodes } from '#conductor/nodes/views/list-nodes.ts';
+import { getShownNode, noSurroundings } from '#conductor/nodes/views/node-surroundings.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const route = routesOf('nodes');

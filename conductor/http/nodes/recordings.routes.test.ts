@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import type { RecordingAnswer } from '#conductor/api/records.ts';
-import { recordCommand } from '#conductor/cli/record-command.ts';
+import { recordCommand } from '#conductor/cli/shell/record-command.ts';
 import { parseNetworksFile } from '#conductor/networks/networks-file.ts';
 import { switchDrivers } from '#conductor/networks/switches/index.ts';
 import { recordInspected } from '#conductor/nodes/inspection/inventory-store.ts';

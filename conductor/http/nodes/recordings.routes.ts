@@ -2,11 +2,11 @@ import { z } from 'zod';
 import { Recording } from '#conductor/api/records.ts';
 import type { HttpContext } from '#conductor/http/routing/context.ts';
 import { type ApiApp, answers, queryFlag, routesOf } from '#conductor/http/routing/define-routes.ts';
-import { maskRecording } from '#conductor/model/mask-recording.ts';
-import { replaceIdentities } from '#conductor/model/replace-identities.ts';
+import { maskRecording } from '#conductor/model/recordings/mask-recording.ts';
+import { replaceIdentities } from '#conductor/model/recordings/replace-identities.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
-import { recordNode } from '#conductor/nodes/record-node.ts';
+import { recordNode } from '#conductor/nodes/views/record-node.ts';
 
 const route = routesOf("recordings (Baton's own)");
 

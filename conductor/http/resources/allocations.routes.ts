@@ -21,7 +21,7 @@ import { chooseFieldsAt, nextPage, pagingQuery, parsePaging } from '#conductor/h
 import { notAllowed, requireVersion } from '#conductor/http/routing/versions.ts';
 import type { AllocationRow } from '#conductor/kernel/db/schema/allocation.ts';
 import { JsonPatch } from '#conductor/kernel/json-patch.ts';
-import { allocationStates, statesOf } from '#conductor/model/transitions.ts';
+import { allocationStates, statesOf } from '#conductor/model/site/transitions.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { listRows } from '#conductor/nodes/resources/resource-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';

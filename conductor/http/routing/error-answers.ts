@@ -8,7 +8,7 @@ import type { ApiEnv } from '#conductor/http/routing/define-routes.ts';
 import { databaseFaultClass, isWriteFault } from '#conductor/kernel/db/faults.ts';
 import { countDatabaseFault } from '#conductor/kernel/metrics/metrics.ts';
 import { type Remark, remarkOf } from '#conductor/model/remark.ts';
-import type { SiteFault } from '#conductor/model/site-report.ts';
+import type { SiteFault } from '#conductor/model/site/site-report.ts';
 import { AppError, type ErrorCode, errorChain, stackFrames } from '#shared/errors/app-error.ts';
 
 type StatusMessage = Status['details']['messageList'][number];

@@ -25,9 +25,9 @@ import {
 import { requireVersion } from '#conductor/http/routing/versions.ts';
 import { type Conductor, findConductor, listConductorPage } from '#conductor/kernel/conductors/conductor-store.ts';
 import { interfaceKinds } from '#conductor/model/node-words.ts';
-import { countShards } from '#conductor/nodes/list-nodes.ts';
 import { supportedInterfaces } from '#conductor/nodes/node-interfaces.ts';
 import { apiTime } from '#conductor/nodes/node-view.ts';
+import { countShards } from '#conductor/nodes/views/list-nodes.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** @throws AppError `not_found` in Ironic's words. */

@@ -5,7 +5,7 @@ import { type ApiApp, answers, originOf, routesOf } from '#conductor/http/routin
 import { parsePaging } from '#conductor/http/routing/list-queries.ts';
 import { JsonPatch, patchDocument } from '#conductor/kernel/json-patch.ts';
 import { mask } from '#conductor/kernel/secrets/mask-document.ts';
-import { deliveryStates, statesOf } from '#conductor/model/transitions.ts';
+import { deliveryStates, statesOf } from '#conductor/model/site/transitions.ts';
 import { sendTestEvent } from '#conductor/webhooks/deliver.ts';
 import {
   deleteWebhook,

@@ -18,7 +18,7 @@ import {
   routesOf,
 } from '#conductor/http/routing/define-routes.ts';
 import { airshipList, airshipQuery } from '#conductor/http/sites/airship-values.ts';
-import { actionTable } from '#conductor/model/action-table.ts';
+import { actionTable } from '#conductor/model/site/action-table.ts';
 import { isUuid } from '#conductor/nodes/node-store.ts';
 import { getNote, readActionLog } from '#conductor/sites/actions/action-notes.ts';
 import { controlAction } from '#conductor/sites/actions/control-action.ts';

@@ -5,7 +5,7 @@ import { looseBoolean } from '#conductor/api/node-description.ts';
 import type { ApiEnv } from '#conductor/http/routing/define-routes.ts';
 import { accessDenied, hasRole } from '#conductor/kernel/caller.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
-import { parseYaml } from '#conductor/sites/documents/parse-yaml.ts';
+import { parseYaml } from '#conductor/sites/documents/yaml/parse-yaml.ts';
 import { isMapping } from '#conductor/sites/site.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { limitAtOnce } from '#shared/in-parallel.ts';

@@ -16,10 +16,10 @@ import {
   wantsSecrets,
 } from '#conductor/http/sites/airship-values.ts';
 import { newRemark, remarkError } from '#conductor/model/remark-words.ts';
-import { bufferModes } from '#conductor/model/revision-roles.ts';
-import type { SiteFault } from '#conductor/model/site-report.ts';
+import { bufferModes } from '#conductor/model/site/revision-roles.ts';
+import type { SiteFault } from '#conductor/model/site/site-report.ts';
 import { renderDocuments } from '#conductor/sites/documents/merge-designs.ts';
-import { parseUpload } from '#conductor/sites/documents/parse-upload.ts';
+import { parseUpload } from '#conductor/sites/documents/yaml/parse-upload.ts';
 import { renderSite } from '#conductor/sites/rendering/mask-encrypted.ts';
 import { checkDocuments, checkRevision } from '#conductor/sites/revisions/check-revision.ts';
 import { type CommitOutcome, commitBuffer } from '#conductor/sites/revisions/commit-buffer.ts';

@@ -11,7 +11,7 @@ import {
   listCredentials,
   putCredential,
 } from '#conductor/sites/credentials.ts';
-import { credentialName } from '#conductor/sites/documents/upload-faults.ts';
+import { credentialName } from '#conductor/sites/documents/yaml/upload-faults.ts';
 import { findCredentialUsers } from '#conductor/sites/revisions/find-users.ts';
 import type { DocumentReader } from '#conductor/sites/revisions/revision-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';

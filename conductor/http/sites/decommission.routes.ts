@@ -18,7 +18,7 @@ import { airshipPath } from '#conductor/http/sites/airship-values.ts';
 import { DesignBody } from '#conductor/http/sites/etcd.routes.ts';
 import { forceFlag, graceMeaning, wholeSeconds } from '#conductor/http/sites/kubernetes-teardown.routes.ts';
 import { recordByHand } from '#conductor/http/sites/record-by-hand.ts';
-import { drainGracePeriod, etcdStepDefaults, nodeStepDefaults } from '#conductor/model/cluster-timeouts.ts';
+import { drainGracePeriod, etcdStepDefaults, nodeStepDefaults } from '#conductor/model/site/cluster-timeouts.ts';
 import { withCredentials } from '#conductor/sites/credentials.ts';
 import { whyNeededByEtcd } from '#conductor/sites/nodes/why-undeployable.ts';
 import { findDesign } from '#conductor/sites/revisions/find-design.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { siteContents } from '#conductor/kernel/db/schema/site.ts';
-import { parseUpload } from '#conductor/sites/documents/parse-upload.ts';
+import { parseUpload } from '#conductor/sites/documents/yaml/parse-upload.ts';
 import { checkRevision } from '#conductor/sites/revisions/check-revision.ts';
 import { type ApiWithCallers, openApiWithCallers, type Who } from '#test/support/api-with-callers.ts';
 import { createCanaries, dumpDatabase } from '#test/support/canaries.ts';

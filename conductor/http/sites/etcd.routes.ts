@@ -9,7 +9,7 @@ import { answerStatus } from '#conductor/http/routing/error-answers.ts';
 import { airshipPath } from '#conductor/http/sites/airship-values.ts';
 import { wholeSeconds } from '#conductor/http/sites/kubernetes-teardown.routes.ts';
 import { recordByHand } from '#conductor/http/sites/record-by-hand.ts';
-import { etcdStepDefaults } from '#conductor/model/cluster-timeouts.ts';
+import { etcdStepDefaults } from '#conductor/model/site/cluster-timeouts.ts';
 import { withCredentials } from '#conductor/sites/credentials.ts';
 import { findDesign } from '#conductor/sites/revisions/find-design.ts';
 import { AppError } from '#shared/errors/app-error.ts';

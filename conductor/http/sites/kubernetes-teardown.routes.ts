@@ -20,7 +20,7 @@ import { type ApiApp, type ApiEnv, answers, queryFlag, routesOf } from '#conduct
 import { answerStatus } from '#conductor/http/routing/error-answers.ts';
 import { airshipPath } from '#conductor/http/sites/airship-values.ts';
 import { recordByHand } from '#conductor/http/sites/record-by-hand.ts';
-import { drainGracePeriod, nodeStepDefaults } from '#conductor/model/cluster-timeouts.ts';
+import { drainGracePeriod, nodeStepDefaults } from '#conductor/model/site/cluster-timeouts.ts';
 
 const route = routesOf("teardown of a site's nodes (Promenade's)");
 /** Hono knows a path by its text: `/nodes/…` without a prefix is served as `/v1/nodes/…`. */

@@ -15,7 +15,7 @@ import {
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import type { SiteRevisionRow } from '#conductor/kernel/db/schema/site.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
-import { rollbackModes } from '#conductor/model/revision-roles.ts';
+import { rollbackModes } from '#conductor/model/site/revision-roles.ts';
 import { rollBack } from '#conductor/sites/revisions/commit-buffer.ts';
 import { compareCollections, compareDocuments } from '#conductor/sites/revisions/compare-versions.ts';
 import { shownDocument } from '#conductor/sites/revisions/encrypted-documents.ts';

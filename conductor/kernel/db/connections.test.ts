@@ -3,11 +3,11 @@ import { type AddressInfo, createConnection, createServer } from 'node:net';
 import { eq, sql } from 'drizzle-orm';
 import { Client } from 'pg';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { together } from '#conductor/kernel/db/batches.ts';
 import { type Connections, openConnections } from '#conductor/kernel/db/connections.ts';
 import { isConnectionLost } from '#conductor/kernel/db/faults.ts';
+import { together } from '#conductor/kernel/db/query/batches.ts';
+import { rowsOf, statement } from '#conductor/kernel/db/query/statement.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
-import { rowsOf, statement } from '#conductor/kernel/db/statement.ts';
 import { makeTestDatabase, type TestDatabase } from '#test/support/test-database.ts';
 
 let database: TestDatabase;

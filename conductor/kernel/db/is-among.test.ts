@@ -1,8 +1,8 @@
 import { asc, sql } from 'drizzle-orm';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Database } from '#conductor/kernel/db/open.ts';
+import { isAmong, manyValues } from '#conductor/kernel/db/query/statement.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
-import { isAmong, manyValues } from '#conductor/kernel/db/statement.ts';
 import { openTestDatabase } from '#test/support/test-database.ts';
 
 const kept = ['plain', 'quoted "x", y', "an apostrophe's", '{a,b}', 'back\\slash', 'Grün'];

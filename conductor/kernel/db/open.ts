@@ -8,9 +8,9 @@ import { type InOrder, openConnections } from '#conductor/kernel/db/connections.
 import { watchWrites } from '#conductor/kernel/db/faults.ts';
 import type { Life } from '#conductor/kernel/db/life.ts';
 import { type PrivateServer, startPrivateServer } from '#conductor/kernel/db/private-server/private-server.ts';
+import { rowsOf } from '#conductor/kernel/db/query/statement.ts';
 import { keepListening, waitForLock, withClient } from '#conductor/kernel/db/session.ts';
 import { createSessionLocks, type SessionLocks } from '#conductor/kernel/db/session-locks.ts';
-import { rowsOf } from '#conductor/kernel/db/statement.ts';
 import { watchTimeline } from '#conductor/kernel/db/timeline.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { type Log, silentLog } from '#shared/log.ts';

@@ -6,9 +6,9 @@ import { sql } from 'drizzle-orm';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Mark, Memory } from '#conductor/kernel/db/answered.ts';
 import { type Database, openDatabase } from '#conductor/kernel/db/open.ts';
+import { rowsOf } from '#conductor/kernel/db/query/statement.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { databaseTimelines } from '#conductor/kernel/db/schema/timeline.ts';
-import { rowsOf } from '#conductor/kernel/db/statement.ts';
 import { silentLog } from '#shared/log.ts';
 import { makeTestDatabase, type TestDatabase } from '#test/support/test-database.ts';
 

@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { z } from 'zod';
 import type { KernelContext } from '#conductor/kernel/context.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
-import { rowsOf } from '#conductor/kernel/db/statement.ts';
+import { rowsOf } from '#conductor/kernel/db/query/statement.ts';
 import { fleetMetrics, metricTable } from '#conductor/kernel/metrics/metric-table.ts';
 import { countDatabaseFault, type Metrics } from '#conductor/kernel/metrics/metrics.ts';
 import { transientStates } from '#conductor/model/provision-states.ts';

@@ -7,7 +7,8 @@ import type { NodeInventoryRow } from '#conductor/kernel/db/schema/node-parts.ts
 import type { PortRow } from '#conductor/kernel/db/schema/port.ts';
 import { patchDocument } from '#conductor/kernel/json-patch.ts';
 import { sealNode } from '#conductor/kernel/secrets/node-secrets.ts';
-import { followDriver } from '#conductor/nodes/change-node.ts';
+import { followDriver } from '#conductor/nodes/change/change-node.ts';
+import { describeNode, planNodePatch } from '#conductor/nodes/change/plan-node-patch.ts';
 import type { NodesContext } from '#conductor/nodes/context.ts';
 import { findInventory, updatePluginData } from '#conductor/nodes/inspection/inventory-store.ts';
 import { planWithMatches } from '#conductor/nodes/inspection/rules/match-apart.ts';
@@ -15,7 +16,6 @@ import { planRules, type RulesPlan } from '#conductor/nodes/inspection/rules/pla
 import { readStoredRules } from '#conductor/nodes/inspection/rules/rule-resource.ts';
 import { addHistory, describePaths } from '#conductor/nodes/node-history.ts';
 import { getNode, type NodeChange, updateNode } from '#conductor/nodes/node-store.ts';
-import { describeNode, planNodePatch } from '#conductor/nodes/plan-node-patch.ts';
 import { portResource } from '#conductor/nodes/ports/port.ts';
 import { listNodePorts } from '#conductor/nodes/ports/port-store.ts';
 import { patchRow } from '#conductor/nodes/resources/change-resource.ts';

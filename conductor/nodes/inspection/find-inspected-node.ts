@@ -2,9 +2,9 @@ import { and, eq, inArray, type SQL, sql } from 'drizzle-orm';
 import { addressUrl } from '#conductor/drivers/address-url.ts';
 import { addressFields } from '#conductor/drivers/bmc-address.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
+import { isAmong } from '#conductor/kernel/db/query/statement.ts';
 import { type NodeRow, nodes } from '#conductor/kernel/db/schema/node.ts';
 import { ports } from '#conductor/kernel/db/schema/port.ts';
-import { isAmong } from '#conductor/kernel/db/statement.ts';
 import type { NodesContext } from '#conductor/nodes/context.ts';
 import { reportSharedAddresses } from '#conductor/nodes/ports/report-shared-addresses.ts';
 

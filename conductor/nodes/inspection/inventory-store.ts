@@ -1,8 +1,8 @@
 import { eq, sql } from 'drizzle-orm';
 import { z } from 'zod';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
+import { storableJson } from '#conductor/kernel/db/query/statement.ts';
 import { type NodeInventoryRow, nodeInventory } from '#conductor/kernel/db/schema/node-parts.ts';
-import { storableJson } from '#conductor/kernel/db/statement.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { type KnownDisk, toKnownDisk } from '#conductor/model/known-disk.ts';
 import { type DiskMarks, matchDisks } from '#conductor/nodes/inspection/match-disks.ts';

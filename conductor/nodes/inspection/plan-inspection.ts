@@ -2,7 +2,7 @@ import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { PortRow } from '#conductor/kernel/db/schema/port.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { PlaceOf } from '#conductor/networks/hear-switches.ts';
-import { withCapability } from '#conductor/nodes/boot-mode.ts';
+import { withCapability } from '#conductor/nodes/boot/boot-mode.ts';
 import {
   findMovedCables,
   linkConnection,

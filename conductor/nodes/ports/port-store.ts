@@ -1,11 +1,11 @@
 import { and, eq, ne, sql } from 'drizzle-orm';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
+import { isAmong } from '#conductor/kernel/db/query/statement.ts';
+import { rowsBy } from '#conductor/kernel/db/query/table-reader.ts';
+import { deleteBy } from '#conductor/kernel/db/query/table-writer.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { nodeVifs } from '#conductor/kernel/db/schema/node-parts.ts';
 import { type PortRow, ports, type SwitchPortRow, switchPorts } from '#conductor/kernel/db/schema/port.ts';
-import { isAmong } from '#conductor/kernel/db/statement.ts';
-import { rowsBy } from '#conductor/kernel/db/table-reader.ts';
-import { deleteBy } from '#conductor/kernel/db/table-writer.ts';
 import type { Vif } from '#conductor/networks/place-vifs.ts';
 import { findNode } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';

@@ -2,13 +2,13 @@ import { z } from 'zod';
 import { ConnectorDescription, connectorFields, TargetDescription, targetFields } from '#conductor/api/volumes.ts';
 import type { BootVolume } from '#conductor/boot/ipxe-script.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
+import { rowsBy } from '#conductor/kernel/db/query/table-reader.ts';
 import {
   type VolumeConnectorRow,
   type VolumeTargetRow,
   volumeConnectors,
   volumeTargets,
 } from '#conductor/kernel/db/schema/volume.ts';
-import { rowsBy } from '#conductor/kernel/db/table-reader.ts';
 import { keepMasked, maskDocument } from '#conductor/kernel/secrets/mask-document.ts';
 import { type DocumentPlace, openDocument, sealWritten } from '#conductor/kernel/secrets/sealed-document.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';

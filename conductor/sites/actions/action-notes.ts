@@ -1,15 +1,15 @@
 import { and, asc, eq, gt, inArray, isNull, lte, type SQL, sql } from 'drizzle-orm';
 import type { SiteAction } from '#conductor/flows/site-actions/action-store.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
+import { storableJson } from '#conductor/kernel/db/query/statement.ts';
 import { flowEvents, flowSteps, flows } from '#conductor/kernel/db/schema/flow.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { type SiteActionNoteRow, siteActionNotes } from '#conductor/kernel/db/schema/site-action.ts';
-import { storableJson } from '#conductor/kernel/db/statement.ts';
 import { notifyWebhooksOfSite } from '#conductor/kernel/outbox.ts';
-import type { ActionStepName } from '#conductor/model/action-table.ts';
 import { pluginTaskTitle } from '#conductor/model/planned-step.ts';
 import { describeRemark } from '#conductor/model/remark-words.ts';
-import type { Decision, GroupRun, NodeOutcome, SiteRun } from '#conductor/model/site-run.ts';
+import type { ActionStepName } from '#conductor/model/site/action-table.ts';
+import type { Decision, GroupRun, NodeOutcome, SiteRun } from '#conductor/model/site/site-run.ts';
 import { ulidAsUuid } from '#conductor/sites/actions/ulid.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';

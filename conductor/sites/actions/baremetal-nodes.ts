@@ -4,8 +4,8 @@ import { loadRun, recordDoing, recordRun } from '#conductor/flows/site-actions/r
 import { type FlowRequest, heldByRestore, requestOf } from '#conductor/model/flow-states.ts';
 import { progressKey, type Remark } from '#conductor/model/remark.ts';
 import { describeRemark, newRemark } from '#conductor/model/remark-words.ts';
-import { reportSite } from '#conductor/model/site-report.ts';
-import type { NodeOutcome, SiteRun } from '#conductor/model/site-run.ts';
+import { reportSite } from '#conductor/model/site/site-report.ts';
+import type { NodeOutcome, SiteRun } from '#conductor/model/site/site-run.ts';
 import { addNotes, type Note, noteDecisions, noteOutcomes } from '#conductor/sites/actions/action-notes.ts';
 import {
   type ActionWork,

@@ -4,7 +4,7 @@ import { requireAction, whyNotToWipe } from '#conductor/flows/site-actions/actio
 import { getAction } from '#conductor/flows/site-actions/action-store.ts';
 import { loadRun } from '#conductor/flows/site-actions/run-store.ts';
 import { type Ask, holdAllNodes } from '#conductor/kernel/db/hold-all-nodes.ts';
-import { rowsOf } from '#conductor/kernel/db/statement.ts';
+import { rowsOf } from '#conductor/kernel/db/query/statement.ts';
 import { actionBecomes, expireLease, isHeld, longAgo } from '#conductor/sites/actions/testing/action-lab.ts';
 import { makeSite, type WorldOptions } from '#conductor/sites/actions/testing/site-world.ts';
 import { seedNodes, seedStrategy } from '#conductor/sites/strategy/testing/seed-example.ts';

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { claimAction, releaseAction } from '#conductor/flows/site-actions/action-lease.ts';
 import { loadRun } from '#conductor/flows/site-actions/run-store.ts';
 import { siteRevisionTags } from '#conductor/kernel/db/schema/site.ts';
-import { actionSorts } from '#conductor/model/action-table.ts';
-import { reportSite } from '#conductor/model/site-report.ts';
+import { actionSorts } from '#conductor/model/site/action-table.ts';
+import { reportSite } from '#conductor/model/site/site-report.ts';
 import { addNotes, listNotes } from '#conductor/sites/actions/action-notes.ts';
 import { record } from '#conductor/sites/actions/action-work.ts';
 import {

@@ -11,18 +11,18 @@ import type { Caller } from '#conductor/kernel/caller.ts';
 import { isOlderThan } from '#conductor/kernel/conductors/conductor-store.ts';
 import { refusingDuplicates } from '#conductor/kernel/db/faults.ts';
 import { siteActionCommands, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
-import type { ActionName, ActionParameters } from '#conductor/model/action-parameters.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
+import { newRemark, remarkError } from '#conductor/model/remark-words.ts';
+import type { ActionName, ActionParameters } from '#conductor/model/site/action-parameters.ts';
 import {
   actionsLike,
   actionTable,
   readActionName,
   readActionParameters,
   readSiteDefaults,
-} from '#conductor/model/action-table.ts';
-import type { JsonObject } from '#conductor/model/json-object.ts';
-import { newRemark, remarkError } from '#conductor/model/remark-words.ts';
-import { errorsIn, type SiteFault } from '#conductor/model/site-report.ts';
-import type { SiteRun } from '#conductor/model/site-run.ts';
+} from '#conductor/model/site/action-table.ts';
+import { errorsIn, type SiteFault } from '#conductor/model/site/site-report.ts';
+import type { SiteRun } from '#conductor/model/site/site-run.ts';
 import { addNotes, type Note, notifyOfAction } from '#conductor/sites/actions/action-notes.ts';
 import { findTargetRevision } from '#conductor/sites/actions/find-target-revision.ts';
 import {

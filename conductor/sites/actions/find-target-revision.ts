@@ -1,6 +1,6 @@
 import type { Queryable } from '#conductor/kernel/db/open.ts';
-import type { ActionName, ActionParameters, TargetRevision } from '#conductor/model/action-parameters.ts';
-import { actionTable } from '#conductor/model/action-table.ts';
+import type { ActionName, ActionParameters, TargetRevision } from '#conductor/model/site/action-parameters.ts';
+import { actionTable } from '#conductor/model/site/action-table.ts';
 import { findRevisionByRole } from '#conductor/sites/revisions/revision-store.ts';
 import { findGoodRevisions } from '#conductor/sites/revisions/revision-tags.ts';
 import { AppError } from '#shared/errors/app-error.ts';

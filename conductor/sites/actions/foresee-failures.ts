@@ -1,13 +1,13 @@
 import { and, eq } from 'drizzle-orm';
+import { isAmong } from '#conductor/kernel/db/query/statement.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { ports } from '#conductor/kernel/db/schema/port.ts';
-import { isAmong } from '#conductor/kernel/db/statement.ts';
-import type { ActionName, ActionParameters } from '#conductor/model/action-parameters.ts';
-import { actionTable } from '#conductor/model/action-table.ts';
 import { nodeFaults } from '#conductor/model/node-words.ts';
 import { deployedStates } from '#conductor/model/provision-states.ts';
 import { describeRemark } from '#conductor/model/remark-words.ts';
-import type { SiteRun } from '#conductor/model/site-run.ts';
+import type { ActionName, ActionParameters } from '#conductor/model/site/action-parameters.ts';
+import { actionTable } from '#conductor/model/site/action-table.ts';
+import type { SiteRun } from '#conductor/model/site/site-run.ts';
 import { hasFakeDeploy } from '#conductor/nodes/node-interfaces.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import { type ObservedNode, whoseElse } from '#conductor/sites/nodes/node-decision.ts';

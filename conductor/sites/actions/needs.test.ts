@@ -5,7 +5,7 @@ import { insertConductor, workKnown } from '#conductor/kernel/conductors/conduct
 import { conductors } from '#conductor/kernel/db/schema/conductor.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
-import { actionSorts } from '#conductor/model/action-table.ts';
+import { actionSorts } from '#conductor/model/site/action-table.ts';
 import { actionBecomes, commitRevision, isHeld, makeAction } from '#conductor/sites/actions/testing/action-lab.ts';
 import { createWorld } from '#conductor/sites/actions/testing/site-world.ts';
 import type { NodeOrder } from '#conductor/sites/nodes/node-order.ts';

@@ -3,10 +3,10 @@ import {
   type ActionName,
   type ActionParameters,
   timeoutsOf,
-} from '#conductor/model/action-parameters.ts';
-import { actionTable, readActionParameters } from '#conductor/model/action-table.ts';
-import { nodeStepDefaults } from '#conductor/model/cluster-timeouts.ts';
-import type { GroupDefinition, SiteRun } from '#conductor/model/site-run.ts';
+} from '#conductor/model/site/action-parameters.ts';
+import { actionTable, readActionParameters } from '#conductor/model/site/action-table.ts';
+import { nodeStepDefaults } from '#conductor/model/site/cluster-timeouts.ts';
+import type { GroupDefinition, SiteRun } from '#conductor/model/site/site-run.ts';
 import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
 import type { Site } from '#conductor/sites/site.ts';
 

@@ -3,7 +3,7 @@ import { planRemoval } from '#conductor/cluster/etcd/plan-removal.ts';
 import { type WatchedNode, whyNotReady } from '#conductor/cluster/kubernetes/node-watch.ts';
 import type { FlowKindName } from '#conductor/model/flow-states.ts';
 import type { ProvisionState } from '#conductor/model/provision-states.ts';
-import type { NodeOutcome, NodePhase } from '#conductor/model/site-run.ts';
+import type { NodeOutcome, NodePhase } from '#conductor/model/site/site-run.ts';
 import { planTeardownRun } from '#conductor/sites/actions/plan-teardown-run.ts';
 import { settleRun, workingNodes } from '#conductor/sites/actions/settle-run.ts';
 import { decideNode } from '#conductor/sites/nodes/decide-node.ts';

@@ -9,8 +9,8 @@ import {
   type NodeRun,
   type PhaseTimeouts,
   type SiteRun,
-} from '#conductor/model/site-run.ts';
-import { isFinal } from '#conductor/model/transitions.ts';
+} from '#conductor/model/site/site-run.ts';
+import { isFinal } from '#conductor/model/site/transitions.ts';
 import { applyDecisions, applyOutcomes } from '#conductor/sites/strategy/apply-decisions.ts';
 import { decide, hasEnded } from '#conductor/sites/strategy/decide.ts';
 import { AppError } from '#shared/errors/app-error.ts';

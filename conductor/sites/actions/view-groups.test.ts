@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { GroupStage } from '#conductor/model/site-run.ts';
+import type { GroupStage } from '#conductor/model/site/site-run.ts';
 import { waitingFor } from '#conductor/sites/actions/view-groups.ts';
 
 const group = (name: string, stage: GroupStage, ...dependencies: string[]) => ({

@@ -1,11 +1,11 @@
 import type { TeardownNodeView } from '#conductor/api/teardown-plan.ts';
 import { simulatedWipe } from '#conductor/flows/log/fakes-flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
-import { etcdStepDefaults } from '#conductor/model/cluster-timeouts.ts';
+import { etcdStepDefaults } from '#conductor/model/site/cluster-timeouts.ts';
+import { trustedOsDisk } from '#conductor/nodes/boot/os-disk.ts';
 import { latestInventory } from '#conductor/nodes/inspection/inventory-store.ts';
 import { hasFakeDeploy } from '#conductor/nodes/node-interfaces.ts';
 import { findNode } from '#conductor/nodes/node-store.ts';
-import { trustedOsDisk } from '#conductor/nodes/os-disk.ts';
 import { type ActionPlan, describeFromSite } from '#conductor/sites/actions/create-action.ts';
 import { findImpossibleOf, findObstacles } from '#conductor/sites/actions/foresee-failures.ts';
 import { teardownOrder } from '#conductor/sites/actions/plan-teardown-run.ts';

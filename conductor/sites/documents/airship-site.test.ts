@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { parseDocuments } from '#conductor/sites/documents/parse-documents.ts';
 import { readSite } from '#conductor/sites/documents/read-site.ts';
+import { parseDocuments } from '#conductor/sites/documents/yaml/parse-documents.ts';
 import { siteDocument } from '#conductor/sites/site.ts';
 import { loopAdditions, loopSite } from '#test/support/loop-site.ts';
 

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { parseDocuments } from '#conductor/sites/documents/parse-documents.ts';
 import { readSite } from '#conductor/sites/documents/read-site.ts';
-import { usedSchemas } from '#conductor/sites/documents/upload-faults.ts';
+import { parseDocuments } from '#conductor/sites/documents/yaml/parse-documents.ts';
+import { usedSchemas } from '#conductor/sites/documents/yaml/upload-faults.ts';
 import { isMapping, siteDocument } from '#conductor/sites/site.ts';
 import * as fc from '#test/fuzz/fast-check.ts';
 

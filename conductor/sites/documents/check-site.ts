@@ -1,6 +1,6 @@
 import { findDriver } from '#conductor/drivers/driver-table.ts';
-import type { SiteFault } from '#conductor/model/site-report.ts';
-import type { GroupDefinition, Selector, Strategy } from '#conductor/model/site-run.ts';
+import type { SiteFault } from '#conductor/model/site/site-report.ts';
+import type { GroupDefinition, Selector, Strategy } from '#conductor/model/site/site-run.ts';
 import type { ReadNodes } from '#conductor/sites/documents/read-nodes.ts';
 import {
   documentFault,

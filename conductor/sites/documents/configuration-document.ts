@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { expected } from '#conductor/model/expected.ts';
-import type { SiteFault } from '#conductor/model/site-report.ts';
-import type { PhaseTimeouts } from '#conductor/model/site-run.ts';
+import type { SiteFault } from '#conductor/model/site/site-report.ts';
+import type { PhaseTimeouts } from '#conductor/model/site/site-run.ts';
 import { documentFault, readData, strictly, text } from '#conductor/sites/documents/schema-faults.ts';
 import { documentOf, type SiteDocument, type SiteSettings } from '#conductor/sites/site.ts';
 

@@ -1,6 +1,6 @@
-import type { SiteFault } from '#conductor/model/site-report.ts';
+import type { SiteFault } from '#conductor/model/site/site-report.ts';
 import { fieldFault } from '#conductor/sites/documents/schema-faults.ts';
-import { usedSchemas } from '#conductor/sites/documents/upload-faults.ts';
+import { usedSchemas } from '#conductor/sites/documents/yaml/upload-faults.ts';
 import { maskedPaths } from '#conductor/sites/rendering/mask-encrypted.ts';
 import { isEncrypted, isMapping, passwordIn, type SiteDocument } from '#conductor/sites/site.ts';
 

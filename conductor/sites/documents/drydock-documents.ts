@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import { expected } from '#conductor/model/expected.ts';
-import type { SiteFault } from '#conductor/model/site-report.ts';
+import type { SiteFault } from '#conductor/model/site/site-report.ts';
 import { ImagesData, type NamedImage } from '#conductor/sites/documents/node-design.ts';
 import { fieldFault, readData, text } from '#conductor/sites/documents/schema-faults.ts';
 import type { SiteDocument } from '#conductor/sites/site.ts';

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import type { SiteFault } from '#conductor/model/site-report.ts';
+import type { SiteFault } from '#conductor/model/site/site-report.ts';
 import { readEtcdClusters } from '#conductor/sites/documents/etcd-clusters.ts';
-import { parseDocuments } from '#conductor/sites/documents/parse-documents.ts';
 import { newSuggestNames } from '#conductor/sites/documents/schema-faults.ts';
 import { faultText, yamlOf } from '#conductor/sites/documents/testing/read-text.ts';
+import { parseDocuments } from '#conductor/sites/documents/yaml/parse-documents.ts';
 import { siteDocument } from '#conductor/sites/site.ts';
 import { cpuMs } from '#test/support/cpu-time.ts';
 

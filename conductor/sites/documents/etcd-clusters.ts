@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { EtcdCluster } from '#conductor/cluster/etcd/etcd-cluster.ts';
 import { expected } from '#conductor/model/expected.ts';
-import type { SiteFault } from '#conductor/model/site-report.ts';
+import type { SiteFault } from '#conductor/model/site/site-report.ts';
 import { fieldFault, readData, type SuggestNames, strictly, text } from '#conductor/sites/documents/schema-faults.ts';
 import type { SiteDocument } from '#conductor/sites/site.ts';
 import { isHost } from '#shared/peers/is-host.ts';

@@ -5,7 +5,7 @@ import { drivers } from '#conductor/drivers/driver-table.ts';
 import { expected } from '#conductor/model/expected.ts';
 import { checksumForms, parseImageChecksum } from '#conductor/model/image-checksum.ts';
 import { TraitName } from '#conductor/model/trait-name.ts';
-import { imageFormats } from '#conductor/nodes/image-info.ts';
+import { imageFormats } from '#conductor/nodes/boot/image-info.ts';
 import { strictly, text } from '#conductor/sites/documents/schema-faults.ts';
 import { parseHints } from '#shared/disks/root-device-hints.ts';
 import { AppError } from '#shared/errors/app-error.ts';

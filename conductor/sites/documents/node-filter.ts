@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Selector } from '#conductor/model/site-run.ts';
+import type { Selector } from '#conductor/model/site/site-run.ts';
 import { NodeLabels } from '#conductor/sites/documents/strategy-document.ts';
 import { isMapping } from '#conductor/sites/site.ts';
 import {

@@ -1,4 +1,4 @@
-import type { SiteFault } from '#conductor/model/site-report.ts';
+import type { SiteFault } from '#conductor/model/site/site-report.ts';
 import { fieldFault, readData, type SuggestNames, strictly, text } from '#conductor/sites/documents/schema-faults.ts';
 import type { Site, SiteDocument } from '#conductor/sites/site.ts';
 

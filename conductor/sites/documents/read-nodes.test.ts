@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { parseDocuments } from '#conductor/sites/documents/parse-documents.ts';
 import { readSite } from '#conductor/sites/documents/read-site.ts';
 import { faultText, goodNode, readText, yamlOf } from '#conductor/sites/documents/testing/read-text.ts';
+import { parseDocuments } from '#conductor/sites/documents/yaml/parse-documents.ts';
 import { siteDocument } from '#conductor/sites/site.ts';
 import { cpuMs } from '#test/support/cpu-time.ts';
 

@@ -1,4 +1,4 @@
-import type { SiteFault } from '#conductor/model/site-report.ts';
+import type { SiteFault } from '#conductor/model/site/site-report.ts';
 import type { DrydockDocuments } from '#conductor/sites/documents/drydock-documents.ts';
 import { mergeDesigns } from '#conductor/sites/documents/merge-designs.ts';
 import { NodeData, type NodeDesign, ProfileData } from '#conductor/sites/documents/node-design.ts';

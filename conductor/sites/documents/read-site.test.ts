@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import type { SiteFault } from '#conductor/model/site-report.ts';
-import { parseDocuments } from '#conductor/sites/documents/parse-documents.ts';
+import type { SiteFault } from '#conductor/model/site/site-report.ts';
 import { foldRepeats, readSite } from '#conductor/sites/documents/read-site.ts';
 import { faultText, goodNode, readText, yamlOf } from '#conductor/sites/documents/testing/read-text.ts';
+import { parseDocuments } from '#conductor/sites/documents/yaml/parse-documents.ts';
 import { siteDocument } from '#conductor/sites/site.ts';
 import { indexNodes, selectIndexed } from '#conductor/sites/strategy/select-nodes.ts';
 import * as fc from '#test/fuzz/fast-check.ts';

@@ -1,6 +1,6 @@
 import { hideSecrets } from '#conductor/kernel/secrets/mask-document.ts';
-import type { SiteFault } from '#conductor/model/site-report.ts';
-import type { Strategy } from '#conductor/model/site-run.ts';
+import type { SiteFault } from '#conductor/model/site/site-report.ts';
+import type { Strategy } from '#conductor/model/site/site-run.ts';
 import { checkGroups, checkNodes, type KnownToNodes } from '#conductor/sites/documents/check-site.ts';
 import {
   defaultSettings,
@@ -22,7 +22,7 @@ import {
 } from '#conductor/sites/documents/schema-faults.ts';
 import { defaultStrategy, readStrategy } from '#conductor/sites/documents/strategy-document.ts';
 import { unusedDocuments } from '#conductor/sites/documents/unused-documents.ts';
-import { uploadFaults, usedSchemas } from '#conductor/sites/documents/upload-faults.ts';
+import { uploadFaults, usedSchemas } from '#conductor/sites/documents/yaml/upload-faults.ts';
 import { encryptedTexts, renderSite } from '#conductor/sites/rendering/mask-encrypted.ts';
 import { documentOf, isMapping, passwordIn, type Site, type SiteDocument } from '#conductor/sites/site.ts';
 

@@ -2,7 +2,7 @@ import type { DriverDefinition } from '#conductor/drivers/driver-definition.ts';
 import { drivers } from '#conductor/drivers/driver-table.ts';
 import { parseImageChecksum } from '#conductor/model/image-checksum.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
-import type { SiteFault } from '#conductor/model/site-report.ts';
+import type { SiteFault } from '#conductor/model/site/site-report.ts';
 import { nodeNameFault } from '#conductor/nodes/node-fields.ts';
 import type { DrydockDocuments, HardwareProfile } from '#conductor/sites/documents/drydock-documents.ts';
 import { type NodeDesign, oobTypes } from '#conductor/sites/documents/node-design.ts';

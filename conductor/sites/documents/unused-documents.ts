@@ -1,7 +1,7 @@
 import { findSecrets } from '#conductor/model/secret-names.ts';
-import type { SiteFault } from '#conductor/model/site-report.ts';
+import type { SiteFault } from '#conductor/model/site/site-report.ts';
 import { dataSchema, namesThereAre } from '#conductor/sites/documents/schema-faults.ts';
-import { usedSchemas } from '#conductor/sites/documents/upload-faults.ts';
+import { usedSchemas } from '#conductor/sites/documents/yaml/upload-faults.ts';
 import { documentOf, isEncrypted, isMapping, type SiteDocument } from '#conductor/sites/site.ts';
 
 /** Schemas that belong to an Airship site and are other programs' business. */

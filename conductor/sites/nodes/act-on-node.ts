@@ -6,7 +6,7 @@ import { requireAction } from '#conductor/flows/site-actions/action-lease.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { RequestedStep } from '#conductor/model/planned-step.ts';
 import { newRemark } from '#conductor/model/remark-words.ts';
-import { setMaintenance } from '#conductor/nodes/change-node.ts';
+import { setMaintenance } from '#conductor/nodes/change/change-node.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import { designHash } from '#conductor/sites/nodes/compare-node.ts';

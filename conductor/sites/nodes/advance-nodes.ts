@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { RequestedStep } from '#conductor/model/planned-step.ts';
 import { newRemark } from '#conductor/model/remark-words.ts';
-import type { NodeOutcome } from '#conductor/model/site-run.ts';
+import type { NodeOutcome } from '#conductor/model/site/site-run.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import { actInTurn, actOnNode, type BeatWork, type NodeTask } from '#conductor/sites/nodes/act-on-node.ts';
 import { designHash } from '#conductor/sites/nodes/compare-node.ts';

@@ -5,7 +5,7 @@ import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { PortRow } from '#conductor/kernel/db/schema/port.ts';
 import type { JsonPatch } from '#conductor/kernel/json-patch.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
-import { followDriver } from '#conductor/nodes/change-node.ts';
+import { followDriver } from '#conductor/nodes/change/change-node.ts';
 import type { Site, SiteNode, SitePort } from '#conductor/sites/site.ts';
 
 /** A node as it is, its secrets open. */

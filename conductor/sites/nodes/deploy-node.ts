@@ -9,7 +9,7 @@ import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import { openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { RequestedStep } from '#conductor/model/planned-step.ts';
 import type { Vif } from '#conductor/networks/place-vifs.ts';
-import { changeNode } from '#conductor/nodes/change-node.ts';
+import { changeNode } from '#conductor/nodes/change/change-node.ts';
 import { attachNetwork, detachNetwork } from '#conductor/nodes/ports/attach-vif.ts';
 import { listNodePorts } from '#conductor/nodes/ports/port-store.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';

@@ -1,12 +1,12 @@
 import { eq, sql } from 'drizzle-orm';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
+import { isAmong, rowsOf } from '#conductor/kernel/db/query/statement.ts';
 import {
   type ClusterMembershipRow,
   type ClusterRegistration,
   clusterMemberships,
 } from '#conductor/kernel/db/schema/node-parts.ts';
 import { siteNodes } from '#conductor/kernel/db/schema/site.ts';
-import { isAmong, rowsOf } from '#conductor/kernel/db/statement.ts';
 
 export type Membership = Pick<ClusterMembershipRow, 'registrations' | 'etcdClusters'>;
 type Seen = Omit<ClusterRegistration, 'at'>;

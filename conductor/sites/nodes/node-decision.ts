@@ -5,8 +5,8 @@ import type { PluginTaskRef } from '#conductor/model/planned-step.ts';
 import type { ProvisionVerb } from '#conductor/model/provision-states.ts';
 import { type Remark, textRemark } from '#conductor/model/remark.ts';
 import { newRemark } from '#conductor/model/remark-words.ts';
-import type { NodeOutcome } from '#conductor/model/site-run.ts';
-import type { AllocationState } from '#conductor/model/transitions.ts';
+import type { NodeOutcome } from '#conductor/model/site/site-run.ts';
+import type { AllocationState } from '#conductor/model/site/transitions.ts';
 import type { NodeOrder } from '#conductor/sites/nodes/node-order.ts';
 
 /** Facts that are known of a document's node when its next move is decided. Plain values. */

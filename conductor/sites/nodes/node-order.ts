@@ -1,7 +1,7 @@
 import type { Caller } from '#conductor/kernel/caller.ts';
-import type { DecommissionTimeouts } from '#conductor/model/cluster-timeouts.ts';
 import { isRemark, type Remark, type RemarkValue } from '#conductor/model/remark.ts';
-import type { NodeOutcome, NodePhase } from '#conductor/model/site-run.ts';
+import type { DecommissionTimeouts } from '#conductor/model/site/cluster-timeouts.ts';
+import type { NodeOutcome, NodePhase } from '#conductor/model/site/site-run.ts';
 import type { Site, SiteNode } from '#conductor/sites/site.ts';
 
 /**

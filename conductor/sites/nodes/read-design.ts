@@ -1,10 +1,10 @@
 import { and, eq } from 'drizzle-orm';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
+import { isAmong } from '#conductor/kernel/db/query/statement.ts';
 import { type NodeRow, nodes } from '#conductor/kernel/db/schema/node.ts';
 import { biosSettings, nodeVifs } from '#conductor/kernel/db/schema/node-parts.ts';
 import { type PortRow, ports } from '#conductor/kernel/db/schema/port.ts';
 import { volumeTargets } from '#conductor/kernel/db/schema/volume.ts';
-import { isAmong } from '#conductor/kernel/db/statement.ts';
 import { openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { RequestedStep } from '#conductor/model/planned-step.ts';

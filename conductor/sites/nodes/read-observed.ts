@@ -1,11 +1,11 @@
 import { and, desc, eq, inArray, isNotNull, isNull, sql } from 'drizzle-orm';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
+import { isAmong } from '#conductor/kernel/db/query/statement.ts';
 import { allocations } from '#conductor/kernel/db/schema/allocation.ts';
 import { type FlowStepRow, flowEvents, flowSteps, flows, nodeFlow } from '#conductor/kernel/db/schema/flow.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { siteNodes } from '#conductor/kernel/db/schema/site.ts';
 import { siteActionCommands, siteActionNodes } from '#conductor/kernel/db/schema/site-action.ts';
-import { isAmong } from '#conductor/kernel/db/statement.ts';
 import type {
   ObservedAllocation,
   ObservedDeploy,

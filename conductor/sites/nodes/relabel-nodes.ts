@@ -1,7 +1,7 @@
 import type { JsonPatch } from '#conductor/kernel/json-patch.ts';
 import { type Remark, textRemark } from '#conductor/model/remark.ts';
 import { newRemark } from '#conductor/model/remark-words.ts';
-import { changeNode } from '#conductor/nodes/change-node.ts';
+import { changeNode } from '#conductor/nodes/change/change-node.ts';
 import { setTraits } from '#conductor/nodes/traits.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import { reportEach } from '#conductor/sites/nodes/act-on-node.ts';

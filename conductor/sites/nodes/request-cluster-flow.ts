@@ -1,6 +1,6 @@
 import { and, desc, eq } from 'drizzle-orm';
-import { readNode } from '#conductor/cluster/kubernetes/objects.ts';
-import { withSharedCluster } from '#conductor/cluster/kubernetes/share-cluster.ts';
+import { readNode } from '#conductor/cluster/kubernetes/client/objects.ts';
+import { withSharedCluster } from '#conductor/cluster/kubernetes/client/share-cluster.ts';
 import { findOpenFlow, insertFlow } from '#conductor/flows/log/flow-store.ts';
 import {
   type DecommissionPlan,
@@ -15,10 +15,10 @@ import { lookForConductor, requireLiveConductor } from '#conductor/kernel/conduc
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
-import { etcdStepDefaults } from '#conductor/model/cluster-timeouts.ts';
 import type { FlowKindName, InstanceAnswer } from '#conductor/model/flow-states.ts';
 import type { PlannedStep } from '#conductor/model/planned-step.ts';
 import { transientStates } from '#conductor/model/provision-states.ts';
+import { etcdStepDefaults } from '#conductor/model/site/cluster-timeouts.ts';
 import { findDeployBoot, wentByKexec } from '#conductor/nodes/deploy-boot.ts';
 import { requireUnprotected } from '#conductor/nodes/node-guards.ts';
 import { hasFakeDeploy } from '#conductor/nodes/node-interfaces.ts';

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { renderPluginOrder } from '#conductor/cli/plugin-commands.ts';
-import { readPluginFolder } from '#conductor/cli/plugin-folder.ts';
+import { renderPluginOrder } from '#conductor/cli/sites/plugin-commands.ts';
+import { readPluginFolder } from '#conductor/cli/sites/plugin-folder.ts';
 import { orderTasks } from '#conductor/sites/plugins/order-tasks.ts';
 import { isFor, pluginSteps } from '#conductor/sites/plugins/plugin-steps.ts';
 import { viewOrder } from '#conductor/sites/plugins/plugin-store.ts';

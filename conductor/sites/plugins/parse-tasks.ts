@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { findSecrets } from '#conductor/model/secret-names.ts';
-import { parseYaml } from '#conductor/sites/documents/parse-yaml.ts';
+import { parseYaml } from '#conductor/sites/documents/yaml/parse-yaml.ts';
 import { type PluginTask, parseStage, type TaskStage, type TaskWork } from '#conductor/sites/plugins/plugin-task.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 import { stepInterfaces } from '#shared/wire/step.ts';

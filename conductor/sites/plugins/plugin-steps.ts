@@ -1,7 +1,7 @@
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { PluginTaskRef, RequestedStep } from '#conductor/model/planned-step.ts';
-import type { SiteFault } from '#conductor/model/site-report.ts';
+import type { SiteFault } from '#conductor/model/site/site-report.ts';
 import { type OrderedTask, type OrderFault, orderTasks } from '#conductor/sites/plugins/order-tasks.ts';
 import { loadPluginTasks } from '#conductor/sites/plugins/plugin-store.ts';
 import { type PluginTasks, stageText } from '#conductor/sites/plugins/plugin-task.ts';

@@ -5,7 +5,7 @@ import type { Queryable } from '#conductor/kernel/db/open.ts';
 import type { PluginRow } from '#conductor/kernel/db/schema/site.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { newRemark, remarkError } from '#conductor/model/remark-words.ts';
-import type { SiteFault } from '#conductor/model/site-report.ts';
+import type { SiteFault } from '#conductor/model/site/site-report.ts';
 import { orderTasks } from '#conductor/sites/plugins/order-tasks.ts';
 import { describeFault, parseTasks } from '#conductor/sites/plugins/parse-tasks.ts';
 import { getPlugin, insertPlugin } from '#conductor/sites/plugins/plugin-store.ts';

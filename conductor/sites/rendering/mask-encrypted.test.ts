@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseDocuments } from '#conductor/sites/documents/parse-documents.ts';
+import { parseDocuments } from '#conductor/sites/documents/yaml/parse-documents.ts';
 import { maskedPaths, renderSite } from '#conductor/sites/rendering/mask-encrypted.ts';
 import { renderLayers } from '#conductor/sites/rendering/render-layers.ts';
 import { type SiteDocument, siteDocument } from '#conductor/sites/site.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { parseDocuments } from '#conductor/sites/documents/parse-documents.ts';
 import { readSite } from '#conductor/sites/documents/read-site.ts';
+import { parseDocuments } from '#conductor/sites/documents/yaml/parse-documents.ts';
 import { renderLayers } from '#conductor/sites/rendering/render-layers.ts';
 import { type SiteDocument, siteDocument } from '#conductor/sites/site.ts';
 import * as fc from '#test/fuzz/fast-check.ts';

@@ -1,4 +1,4 @@
-import type { SiteFault } from '#conductor/model/site-report.ts';
+import type { SiteFault } from '#conductor/model/site/site-report.ts';
 import { findCycles, orderByNeeds } from '#conductor/sites/needs.ts';
 import { RenderError, readDeckhandMetadata, type Substitution } from '#conductor/sites/rendering/deckhand-metadata.ts';
 import { parseJsonPath, valueAt } from '#conductor/sites/rendering/json-path.ts';

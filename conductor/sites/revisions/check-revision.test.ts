@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Database } from '#conductor/kernel/db/open.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { siteNodes } from '#conductor/kernel/db/schema/site.ts';
-import { parseDocuments } from '#conductor/sites/documents/parse-documents.ts';
+import { parseDocuments } from '#conductor/sites/documents/yaml/parse-documents.ts';
 import { describeLeftBehind, readRevisionSite } from '#conductor/sites/revisions/check-revision.ts';
 import { uploadCollection } from '#conductor/sites/revisions/upload-collection.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';

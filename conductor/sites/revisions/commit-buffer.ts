@@ -1,7 +1,7 @@
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import type { SiteRevisionRow } from '#conductor/kernel/db/schema/site.ts';
-import type { RollbackMode } from '#conductor/model/revision-roles.ts';
-import type { SiteFault } from '#conductor/model/site-report.ts';
+import type { RollbackMode } from '#conductor/model/site/revision-roles.ts';
+import type { SiteFault } from '#conductor/model/site/site-report.ts';
 import { type CheckContext, checkRevision } from '#conductor/sites/revisions/check-revision.ts';
 import { isSameContent, requireNothingLost } from '#conductor/sites/revisions/plan-upload.ts';
 import {

@@ -7,7 +7,7 @@ import {
   type RevisionRole,
   revisionRoles,
   type SiteVersion,
-} from '#conductor/model/revision-roles.ts';
+} from '#conductor/model/site/revision-roles.ts';
 import type { StoredContent } from '#conductor/sites/revisions/encrypted-documents.ts';
 import {
   getRevision,

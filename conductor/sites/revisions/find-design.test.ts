@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Database } from '#conductor/kernel/db/open.ts';
-import { parseDocuments } from '#conductor/sites/documents/parse-documents.ts';
+import { parseDocuments } from '#conductor/sites/documents/yaml/parse-documents.ts';
 import { readRevisionSite } from '#conductor/sites/revisions/check-revision.ts';
 import { readEtcdSite } from '#conductor/sites/revisions/find-design.ts';
 import { tagRevision } from '#conductor/sites/revisions/revision-store.ts';

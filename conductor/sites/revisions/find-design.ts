@@ -1,6 +1,11 @@
 import type { EtcdCluster } from '#conductor/cluster/etcd/etcd-cluster.ts';
-import { describeNoRevision, parseRole, type RevisionRole, revisionRoles } from '#conductor/model/revision-roles.ts';
-import { errorsIn, type SiteFault } from '#conductor/model/site-report.ts';
+import {
+  describeNoRevision,
+  parseRole,
+  type RevisionRole,
+  revisionRoles,
+} from '#conductor/model/site/revision-roles.ts';
+import { errorsIn, type SiteFault } from '#conductor/model/site/site-report.ts';
 import { readEtcdClusters } from '#conductor/sites/documents/etcd-clusters.ts';
 import { newSuggestNames } from '#conductor/sites/documents/schema-faults.ts';
 import { renderLayers } from '#conductor/sites/rendering/render-layers.ts';

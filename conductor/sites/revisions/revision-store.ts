@@ -1,7 +1,7 @@
 import { and, asc, desc, eq, inArray, max, type SQL, sql } from 'drizzle-orm';
-import { together } from '#conductor/kernel/db/batches.ts';
 import { lockUntilEnd } from '#conductor/kernel/db/lock-key.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
+import { together } from '#conductor/kernel/db/query/batches.ts';
 import {
   type SiteRevisionRow,
   type SiteRevisionTagRow,
@@ -11,7 +11,7 @@ import {
   siteRevisionTags,
 } from '#conductor/kernel/db/schema/site.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
-import { type RevisionRole, revisionRoles } from '#conductor/model/revision-roles.ts';
+import { type RevisionRole, revisionRoles } from '#conductor/model/site/revision-roles.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import { openDocument, type StoredContent, storedDocument } from '#conductor/sites/revisions/encrypted-documents.ts';
 import type { SiteDocument } from '#conductor/sites/site.ts';

@@ -1,10 +1,10 @@
 import { and, eq, notInArray, sql } from 'drizzle-orm';
 import type { ListedRevisionAnswer, RevisionAnswer } from '#conductor/api/sites.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
+import { queryRows } from '#conductor/kernel/db/query/statement.ts';
 import { type SiteRevisionRow, type SiteRevisionTagRow, siteRevisionTags } from '#conductor/kernel/db/schema/site.ts';
-import { queryRows } from '#conductor/kernel/db/statement.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
-import { isSiteTag, type RevisionRole, type SiteTag, siteTags } from '#conductor/model/revision-roles.ts';
+import { isSiteTag, type RevisionRole, type SiteTag, siteTags } from '#conductor/model/site/revision-roles.ts';
 import { apiTime } from '#conductor/nodes/node-view.ts';
 import { getRevision, type TaggedRevision, tagRevision } from '#conductor/sites/revisions/revision-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';

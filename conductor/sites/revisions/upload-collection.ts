@@ -1,8 +1,8 @@
 import { eq, inArray, sql } from 'drizzle-orm';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
+import { rowsOf } from '#conductor/kernel/db/query/statement.ts';
 import { type SiteRevisionRow, siteContents } from '#conductor/kernel/db/schema/site.ts';
-import { rowsOf } from '#conductor/kernel/db/statement.ts';
-import type { BufferMode } from '#conductor/model/revision-roles.ts';
+import type { BufferMode } from '#conductor/model/site/revision-roles.ts';
 import { readHeads } from '#conductor/sites/revisions/commit-buffer.ts';
 import { type Content, type StoredContent, sealContent } from '#conductor/sites/revisions/encrypted-documents.ts';
 import { planUpload } from '#conductor/sites/revisions/plan-upload.ts';

@@ -1,4 +1,4 @@
-import type { Decision, GroupRun, NodePhase, PhaseTimeouts } from '#conductor/model/site-run.ts';
+import type { Decision, GroupRun, NodePhase, PhaseTimeouts } from '#conductor/model/site/site-run.ts';
 import { groupOf, nodeOf, type RunDraft } from '#conductor/sites/strategy/apply-decisions.ts';
 import { describeMisses, judge, type Tally } from '#conductor/sites/strategy/success-criteria.ts';
 

@@ -7,8 +7,8 @@ import {
   type NodeRun,
   nodePhases,
   type SiteRun,
-} from '#conductor/model/site-run.ts';
-import { requireTransition } from '#conductor/model/transitions.ts';
+} from '#conductor/model/site/site-run.ts';
+import { requireTransition } from '#conductor/model/site/transitions.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { textRemark } from '#conductor/model/remark.ts';
-import { reportSite } from '#conductor/model/site-report.ts';
-import type { GroupDefinition, NodePhase, SiteRun } from '#conductor/model/site-run.ts';
+import { reportSite } from '#conductor/model/site/site-report.ts';
+import type { GroupDefinition, NodePhase, SiteRun } from '#conductor/model/site/site-run.ts';
 import { applyDecisions, applyOutcomes } from '#conductor/sites/strategy/apply-decisions.ts';
 import { decide, hasEnded } from '#conductor/sites/strategy/decide.ts';
 import { planSite } from '#conductor/sites/strategy/plan-site.ts';

@@ -5,8 +5,8 @@ import {
   isUnderWay,
   type PhaseTimeouts,
   type SiteRun,
-} from '#conductor/model/site-run.ts';
-import { isFinal } from '#conductor/model/transitions.ts';
+} from '#conductor/model/site/site-run.ts';
+import { isFinal } from '#conductor/model/site/transitions.ts';
 import { advanceGroup } from '#conductor/sites/strategy/advance-group.ts';
 import { applyToDraft, draftOf, groupOf, type RunDraft } from '#conductor/sites/strategy/apply-decisions.ts';
 

@@ -1,5 +1,5 @@
-import type { SiteFault } from '#conductor/model/site-report.ts';
-import type { GroupDefinition, NodeRun, SiteRun } from '#conductor/model/site-run.ts';
+import type { SiteFault } from '#conductor/model/site/site-report.ts';
+import type { GroupDefinition, NodeRun, SiteRun } from '#conductor/model/site/site-run.ts';
 import { findCycles, orderByNeeds } from '#conductor/sites/needs.ts';
 import type { Site } from '#conductor/sites/site.ts';
 import { indexOfSite, type SelectableNode, selectIndexed } from '#conductor/sites/strategy/select-nodes.ts';

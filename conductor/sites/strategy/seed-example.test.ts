@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { reportSite } from '#conductor/model/site-report.ts';
-import type { NodePhase, SiteRun } from '#conductor/model/site-run.ts';
+import { reportSite } from '#conductor/model/site/site-report.ts';
+import type { NodePhase, SiteRun } from '#conductor/model/site/site-run.ts';
 import { planSite } from '#conductor/sites/strategy/plan-site.ts';
 import { seedNodes, seedStrategy } from '#conductor/sites/strategy/testing/seed-example.ts';
 import { simulateSite } from '#conductor/sites/strategy/testing/simulate-site.ts';

@@ -6,7 +6,7 @@ import type {
   NodeStatus,
   SiteRun,
   SuccessCriteria,
-} from '#conductor/model/site-run.ts';
+} from '#conductor/model/site/site-run.ts';
 import { planSite } from '#conductor/sites/strategy/plan-site.ts';
 import { simulateSite } from '#conductor/sites/strategy/testing/simulate-site.ts';
 import * as fc from '#test/fuzz/fast-check.ts';

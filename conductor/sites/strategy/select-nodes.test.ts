@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Selector } from '#conductor/model/site-run.ts';
+import type { Selector } from '#conductor/model/site/site-run.ts';
 import { indexNodes, type SelectableNode, selectIndexed } from '#conductor/sites/strategy/select-nodes.ts';
 import * as fc from '#test/fuzz/fast-check.ts';
 

@@ -1,4 +1,4 @@
-import type { Selector } from '#conductor/model/site-run.ts';
+import type { Selector } from '#conductor/model/site/site-run.ts';
 import type { SiteNode } from '#conductor/sites/site.ts';
 
 export type SelectableNode = Pick<SiteNode, 'name' | 'tags' | 'labels' | 'rack'>;

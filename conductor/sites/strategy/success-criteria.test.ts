@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { SuccessCriteria } from '#conductor/model/site-run.ts';
+import type { SuccessCriteria } from '#conductor/model/site/site-run.ts';
 import { describeMisses, judge } from '#conductor/sites/strategy/success-criteria.ts';
 import * as fc from '#test/fuzz/fast-check.ts';
 

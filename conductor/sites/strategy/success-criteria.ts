@@ -1,4 +1,4 @@
-import type { Miss, SuccessCriteria } from '#conductor/model/site-run.ts';
+import type { Miss, SuccessCriteria } from '#conductor/model/site/site-run.ts';
 
 /** How a group's members stand after a phase. */
 export interface Tally {

@@ -1,6 +1,6 @@
-import type { SiteRun } from '#conductor/model/site-run.ts';
-import { parseDocuments } from '#conductor/sites/documents/parse-documents.ts';
+import type { SiteRun } from '#conductor/model/site/site-run.ts';
 import { readSite } from '#conductor/sites/documents/read-site.ts';
+import { parseDocuments } from '#conductor/sites/documents/yaml/parse-documents.ts';
 import { type SiteDocument, siteDocument } from '#conductor/sites/site.ts';
 import { applyDecisions } from '#conductor/sites/strategy/apply-decisions.ts';
 import { decide } from '#conductor/sites/strategy/decide.ts';

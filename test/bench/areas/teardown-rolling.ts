@@ -1,6 +1,6 @@
+import { isReady } from '#conductor/cluster/kubernetes/client/objects.ts';
+import { openCluster } from '#conductor/cluster/kubernetes/client/open-cluster.ts';
 import { applyDaemonSet } from '#conductor/cluster/kubernetes/daemon-sets.ts';
-import { isReady } from '#conductor/cluster/kubernetes/objects.ts';
-import { openCluster } from '#conductor/cluster/kubernetes/open-cluster.ts';
 import { type BenchContext, type Figure, round } from '#test/bench/area.ts';
 import { loadAverage } from '#test/bench/process-figures.ts';
 import { startKubelets } from '#test/simulators/kubernetes/kubelets.ts';

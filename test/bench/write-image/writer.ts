@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { type Disk, openDisk } from '#agent/image/disk.ts';
+import { type Disk, openDisk } from '#agent/image/disk/disk.ts';
 import { writeImage } from '#agent/image/write-image.ts';
 import { runLsblk } from '#agent/storage/lsblk.ts';
 import { systemClock } from '#shared/clock.ts';

@@ -1,5 +1,5 @@
 import type { FlowView } from '#conductor/api/flows.ts';
-import { describeFlowChanges } from '#conductor/cli/render-flow.ts';
+import { describeFlowChanges } from '#conductor/cli/nodes/render-flow.ts';
 import { systemClock } from '#shared/clock.ts';
 import type { Lab, LabNode } from '#test/lab/lab.ts';
 import { getFlow } from '#test/lab/operator.ts';

@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises';
 import type { AgentContext } from '#agent/context.ts';
-import { resolveChecksum } from '#agent/image/expected-checksum.ts';
+import { resolveChecksum } from '#agent/image/fetch/expected-checksum.ts';
 import { writeImage } from '#agent/image/write-image.ts';
 import { ImageInfo } from '#shared/in-band/image-info.ts';
 import { describeOrigin } from '#shared/wire/progress.ts';

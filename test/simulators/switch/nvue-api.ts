@@ -1,4 +1,4 @@
-import { perInterface } from '#conductor/networks/switches/os/cumulus-keys.ts';
+import { perInterface } from '#conductor/networks/switches/os/ports/cumulus-keys.ts';
 import {
   type HttpsAnswer,
   type HttpsRequest,

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
-import type { ActionName } from '#conductor/model/action-parameters.ts';
 import type { FlowRequest } from '#conductor/model/flow-states.ts';
+import type { ActionName } from '#conductor/model/site/action-parameters.ts';
 
 /** Requests of operators, as the flow has them. */
 export const asked: Readonly<Record<FlowRequest, Pick<typeof flows.$inferInsert, 'held' | 'abortRequested'>>> = {

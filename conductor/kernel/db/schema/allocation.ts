@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { bigint, index, integer, jsonb, pgTable, text, uuid } from 'drizzle-orm/pg-core';
 import { identity, instant, times } from '#conductor/kernel/db/schema/columns.ts';
-import type { AllocationState } from '#conductor/model/transitions.ts';
+import type { AllocationState } from '#conductor/model/site/transitions.ts';
 
 /** A request for a node, and the node it was given (seed 003). */
 export const allocations = pgTable(

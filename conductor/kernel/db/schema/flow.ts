@@ -3,7 +3,6 @@ import { bigint, boolean, check, index, integer, jsonb, pgTable, text, uniqueInd
 import { instant, sequence } from '#conductor/kernel/db/schema/columns.ts';
 import { ofNode } from '#conductor/kernel/db/schema/node.ts';
 import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
-import type { ActionName } from '#conductor/model/action-parameters.ts';
 import type {
   FlowEvent,
   FlowKindName,
@@ -15,6 +14,7 @@ import type {
 } from '#conductor/model/flow-states.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { PluginTaskRef, RequestedStep } from '#conductor/model/planned-step.ts';
+import type { ActionName } from '#conductor/model/site/action-parameters.ts';
 import type { Progress } from '#shared/wire/progress.ts';
 
 /** One run of a kind of steps on its subject: a node, or the site. One of a subject is open at a time. */

@@ -2,10 +2,10 @@ import { sql } from 'drizzle-orm';
 import { bigint, boolean, check, index, integer, jsonb, pgTable, primaryKey, text } from 'drizzle-orm/pg-core';
 import { instant, sequence } from '#conductor/kernel/db/schema/columns.ts';
 import { remarkColumn } from '#conductor/kernel/db/schema/remark-column.ts';
-import type { ActionClusters } from '#conductor/model/action-parameters.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
-import type { SiteFault } from '#conductor/model/site-report.ts';
-import type { GroupDefinition, GroupStage, Miss, NodePhase, NodeStatus } from '#conductor/model/site-run.ts';
+import type { ActionClusters } from '#conductor/model/site/action-parameters.ts';
+import type { SiteFault } from '#conductor/model/site/site-report.ts';
+import type { GroupDefinition, GroupStage, Miss, NodePhase, NodeStatus } from '#conductor/model/site/site-run.ts';
 
 /** Columns that the site's flow (`flows`) has beside a node's: one thing that an operator asks of a whole site. */
 export const siteActions = pgTable(

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { index, integer, jsonb, pgTable, text, uuid } from 'drizzle-orm/pg-core';
 import { identity, instant, sequence, times } from '#conductor/kernel/db/schema/columns.ts';
-import type { DeliveryState } from '#conductor/model/transitions.ts';
+import type { DeliveryState } from '#conductor/model/site/transitions.ts';
 
 /** Somebody who is notified of what happens to nodes. */
 export const webhooks = pgTable('webhooks', {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type OpenCommandLine, shortened } from '#conductor/networks/switches/command-line/command-line.ts';
-import { parseAnswer } from '#conductor/networks/switches/command-line/parse-answer.ts';
+import { parseAnswer } from '#conductor/networks/switches/command-line/lines/parse-answer.ts';
 import { openHttps } from '#conductor/networks/switches/https/https-client.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

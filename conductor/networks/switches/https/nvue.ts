@@ -7,7 +7,7 @@ import {
   oneByOne,
   shortened,
 } from '#conductor/networks/switches/command-line/command-line.ts';
-import { parseAnswer } from '#conductor/networks/switches/command-line/parse-answer.ts';
+import { parseAnswer } from '#conductor/networks/switches/command-line/lines/parse-answer.ts';
 import { type HttpsRequest, openHttps } from '#conductor/networks/switches/https/https-client.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { PeerAnswer } from '#shared/peers/ask-peer.ts';

@@ -5,13 +5,13 @@ import {
   numberAfter,
   spans,
   vlansNamedAlone,
-} from '#conductor/networks/switches/command-line/interface-sections.ts';
+} from '#conductor/networks/switches/command-line/lines/interface-sections.ts';
 import { shell } from '#conductor/networks/switches/command-line/shell.ts';
 import { shellForms } from '#conductor/networks/switches/command-line/shell-forms.ts';
 import type { Membership, SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
 import { restSession } from '#conductor/networks/switches/https/rest-session.ts';
-import { readAosCxPorts, shownPorts } from '#conductor/networks/switches/os/aos-cx-ports.ts';
-import { aosCxBase, aosCxRest } from '#conductor/networks/switches/os/aos-cx-rest.ts';
+import { readAosCxPorts, shownPorts } from '#conductor/networks/switches/os/ports/aos-cx-ports.ts';
+import { aosCxBase, aosCxRest } from '#conductor/networks/switches/os/ports/aos-cx-rest.ts';
 
 /** HPE Aruba AOS-CX: a trunk of no VLANs is one of all, so an isolated port is one that is routed and has no address. */
 export const aosCx: SwitchOs = {

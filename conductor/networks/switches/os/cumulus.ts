@@ -2,7 +2,7 @@ import { vlanList } from '#conductor/model/port-vlans.ts';
 import { programs } from '#conductor/networks/switches/command-line/programs.ts';
 import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
 import { nvue } from '#conductor/networks/switches/https/nvue.ts';
-import { bridge, readCumulusBonds, readCumulusPorts } from '#conductor/networks/switches/os/cumulus-ports.ts';
+import { bridge, readCumulusBonds, readCumulusPorts } from '#conductor/networks/switches/os/ports/cumulus-ports.ts';
 
 /**
  * NVIDIA Cumulus Linux 5 by NVUE: what is set is pending until `nv config apply`. A port of the bridge without settings

@@ -1,16 +1,16 @@
 import { z } from 'zod';
 import { type FoundVlans, isIsolated, isolated, portVlans, readVlan, readVlans } from '#conductor/model/port-vlans.ts';
-import { type ChannelWords, membersIn } from '#conductor/networks/switches/command-line/channel-groups.ts';
-import { byKind, knownVlans } from '#conductor/networks/switches/command-line/interface-sections.ts';
-import { carriedBy, knownPorts } from '#conductor/networks/switches/command-line/known-ports.ts';
-import { parseAnswer } from '#conductor/networks/switches/command-line/parse-answer.ts';
-import { mayBeListed, mirrorLines } from '#conductor/networks/switches/command-line/port-lists.ts';
+import { type ChannelWords, membersIn } from '#conductor/networks/switches/command-line/lines/channel-groups.ts';
+import { byKind, knownVlans } from '#conductor/networks/switches/command-line/lines/interface-sections.ts';
+import { carriedBy, knownPorts } from '#conductor/networks/switches/command-line/lines/known-ports.ts';
+import { parseAnswer } from '#conductor/networks/switches/command-line/lines/parse-answer.ts';
+import { mayBeListed, mirrorLines } from '#conductor/networks/switches/command-line/lines/port-lists.ts';
+import { type MoreLines, trunkVlans } from '#conductor/networks/switches/command-line/lines/switchport-lines.ts';
+import { switchportRows } from '#conductor/networks/switches/command-line/lines/switchport-rows.ts';
+import { switchportWords } from '#conductor/networks/switches/command-line/lines/switchport-words.ts';
 import { shell } from '#conductor/networks/switches/command-line/shell.ts';
 import { shellForms } from '#conductor/networks/switches/command-line/shell-forms.ts';
 import type { BondRows, SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
-import { type MoreLines, trunkVlans } from '#conductor/networks/switches/command-line/switchport-lines.ts';
-import { switchportRows } from '#conductor/networks/switches/command-line/switchport-rows.ts';
-import { switchportWords } from '#conductor/networks/switches/command-line/switchport-words.ts';
 import { eapi } from '#conductor/networks/switches/https/eapi.ts';
 
 /** Arista EOS: configuration sessions, committed with a timer. */

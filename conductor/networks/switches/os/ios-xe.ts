@@ -1,23 +1,23 @@
-import type { ChannelWords } from '#conductor/networks/switches/command-line/channel-groups.ts';
 import { holdRows, portsGoingDown } from '#conductor/networks/switches/command-line/hold-ports.ts';
+import type { ChannelWords } from '#conductor/networks/switches/command-line/lines/channel-groups.ts';
 import {
   byKind,
   interfaceSections,
   spans,
   vlansInTable,
-} from '#conductor/networks/switches/command-line/interface-sections.ts';
-import { mirrorLines } from '#conductor/networks/switches/command-line/port-lists.ts';
+} from '#conductor/networks/switches/command-line/lines/interface-sections.ts';
+import { mirrorLines } from '#conductor/networks/switches/command-line/lines/port-lists.ts';
+import { switchportRows } from '#conductor/networks/switches/command-line/lines/switchport-rows.ts';
 import { shell } from '#conductor/networks/switches/command-line/shell.ts';
 import { shellForms } from '#conductor/networks/switches/command-line/shell-forms.ts';
 import type { ChangeRows, SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
-import { switchportRows } from '#conductor/networks/switches/command-line/switchport-rows.ts';
 import {
   encapsulationLine,
   readIosPorts,
   type ShownPort,
   shownPorts,
   voiceLine,
-} from '#conductor/networks/switches/os/ios-xe-ports.ts';
+} from '#conductor/networks/switches/os/ports/ios-xe-ports.ts';
 
 /** Long forms of LLDP's short names: `Gi1/0/1` is `GigabitEthernet1/0/1`. */
 const longNames: Readonly<Record<string, string>> = {

@@ -3,9 +3,9 @@ import { endOfInput, shell } from '#conductor/networks/switches/command-line/she
 import { shellForms } from '#conductor/networks/switches/command-line/shell-forms.ts';
 import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
 import { junosNetconf } from '#conductor/networks/switches/netconf/junos-netconf.ts';
-import { elsewhereCommand } from '#conductor/networks/switches/os/junos-elsewhere.ts';
-import { readJunosPorts } from '#conductor/networks/switches/os/junos-ports.ts';
-import { isInRange, rangesIn } from '#conductor/networks/switches/os/junos-ranges.ts';
+import { elsewhereCommand } from '#conductor/networks/switches/os/ports/junos-elsewhere.ts';
+import { readJunosPorts } from '#conductor/networks/switches/os/ports/junos-ports.ts';
+import { isInRange, rangesIn } from '#conductor/networks/switches/os/ports/junos-ranges.ts';
 
 /** Lines that a terminal takes at once for sure. */
 const linesOfBlock = 64;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type FoundVlans, isolated, portVlans, vlanList, vlansIn } from '#conductor/model/port-vlans.ts';
-import { type KnownWords, knownPorts } from '#conductor/networks/switches/command-line/known-ports.ts';
-import { parseAnswer } from '#conductor/networks/switches/command-line/parse-answer.ts';
+import { type KnownWords, knownPorts } from '#conductor/networks/switches/command-line/lines/known-ports.ts';
+import { parseAnswer } from '#conductor/networks/switches/command-line/lines/parse-answer.ts';
 import { programs } from '#conductor/networks/switches/command-line/programs.ts';
 import type { Membership, SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
 

@@ -1,17 +1,22 @@
-import type { ChannelWords } from '#conductor/networks/switches/command-line/channel-groups.ts';
 import { holdRows, portsGoingDown } from '#conductor/networks/switches/command-line/hold-ports.ts';
+import type { ChannelWords } from '#conductor/networks/switches/command-line/lines/channel-groups.ts';
 import {
   byKind,
   interfaceSections,
   vlansInTable,
   vlansNamedAlone,
-} from '#conductor/networks/switches/command-line/interface-sections.ts';
+} from '#conductor/networks/switches/command-line/lines/interface-sections.ts';
+import { switchportRows } from '#conductor/networks/switches/command-line/lines/switchport-rows.ts';
 import { shell } from '#conductor/networks/switches/command-line/shell.ts';
 import { shellForms } from '#conductor/networks/switches/command-line/shell-forms.ts';
 import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
-import { switchportRows } from '#conductor/networks/switches/command-line/switchport-rows.ts';
 import { nxApi } from '#conductor/networks/switches/https/nx-api.ts';
-import { isSwitchport, readNxosPorts, shownPorts, voiceLine } from '#conductor/networks/switches/os/nxos-ports.ts';
+import {
+  isSwitchport,
+  readNxosPorts,
+  shownPorts,
+  voiceLine,
+} from '#conductor/networks/switches/os/ports/nxos-ports.ts';
 
 /** A pair is a vPC domain. */
 const words: Omit<ChannelWords, 'isolate'> = {

@@ -6,7 +6,7 @@ import {
   readOpenconfigBonds,
   readOpenconfigPorts,
   vlanElements,
-} from '#conductor/networks/switches/os/openconfig-ports.ts';
+} from '#conductor/networks/switches/os/ports/openconfig-ports.ts';
 
 /**
  * OpenConfig's models over NETCONF: `openconfig-vlan` at interfaces and aggregates. No value of these models isolates a port

@@ -1,27 +1,27 @@
 import { type FoundVlans, isolated, portVlans, readVlans, vlanList } from '#conductor/model/port-vlans.ts';
+import { describedIn, holdRows, portsGoingDown } from '#conductor/networks/switches/command-line/hold-ports.ts';
 import {
   type ChannelWords,
   channelGroups,
   channelMembers,
-} from '#conductor/networks/switches/command-line/channel-groups.ts';
-import { describedIn, holdRows, portsGoingDown } from '#conductor/networks/switches/command-line/hold-ports.ts';
+} from '#conductor/networks/switches/command-line/lines/channel-groups.ts';
 import {
   interfaceSections,
   spans,
   vlanAfter,
   vlansInTable,
-} from '#conductor/networks/switches/command-line/interface-sections.ts';
+} from '#conductor/networks/switches/command-line/lines/interface-sections.ts';
 import {
   beginning,
   carriedBy,
   type KnownWords,
   knownPorts,
-} from '#conductor/networks/switches/command-line/known-ports.ts';
-import { linesNaming } from '#conductor/networks/switches/command-line/named-elsewhere.ts';
+} from '#conductor/networks/switches/command-line/lines/known-ports.ts';
+import { linesNaming } from '#conductor/networks/switches/command-line/lines/named-elsewhere.ts';
+import { switchportWords } from '#conductor/networks/switches/command-line/lines/switchport-words.ts';
 import { shell } from '#conductor/networks/switches/command-line/shell.ts';
 import { shellForms } from '#conductor/networks/switches/command-line/shell-forms.ts';
 import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
-import { switchportWords } from '#conductor/networks/switches/command-line/switchport-words.ts';
 
 const opens = (portIds: readonly string[]): string[] =>
   spans(portIds).map(({ first, last }) =>

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
 import { aosCx } from '#conductor/networks/switches/os/aos-cx.ts';
-import { aosCxRest } from '#conductor/networks/switches/os/aos-cx-rest.ts';
 import { eos } from '#conductor/networks/switches/os/eos.ts';
 import { iosXe } from '#conductor/networks/switches/os/ios-xe.ts';
 import { junos } from '#conductor/networks/switches/os/junos.ts';
 import { nxos } from '#conductor/networks/switches/os/nxos.ts';
 import { os10 } from '#conductor/networks/switches/os/os10.ts';
+import { aosCxRest } from '#conductor/networks/switches/os/ports/aos-cx-rest.ts';
 import { sonic } from '#conductor/networks/switches/os/sonic.ts';
 
 /** VLAN 100 is Baton's; to 200 somebody has given an address, to 300 a tunnel; 400 has another's name. */

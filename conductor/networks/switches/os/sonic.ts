@@ -1,7 +1,7 @@
-import { parseAnswer } from '#conductor/networks/switches/command-line/parse-answer.ts';
+import { parseAnswer } from '#conductor/networks/switches/command-line/lines/parse-answer.ts';
 import { programs } from '#conductor/networks/switches/command-line/programs.ts';
 import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
-import { Database, readSonicPorts } from '#conductor/networks/switches/os/sonic-ports.ts';
+import { Database, readSonicPorts } from '#conductor/networks/switches/os/ports/sonic-ports.ts';
 
 /** SONiC, by `config` and its database; a port in no VLAN is routed, and isolated while it has no address. */
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readIosPorts, shownPorts } from './ios-xe-ports.ts';
+import { readIosPorts, shownPorts } from '#conductor/networks/switches/os/ports/ios-xe-ports.ts';
 
 const lines = ['switchport mode access', 'switchport access vlan 10'];
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { knownVlans } from '#conductor/networks/switches/command-line/interface-sections.ts';
+import { knownVlans } from '#conductor/networks/switches/command-line/lines/interface-sections.ts';
 import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
 import { eos } from '#conductor/networks/switches/os/eos.ts';
 import { iosXe } from '#conductor/networks/switches/os/ios-xe.ts';

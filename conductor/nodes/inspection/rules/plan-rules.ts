@@ -1,6 +1,6 @@
 import type { JsonPatch } from '#conductor/kernel/json-patch.ts';
 import { TraitName } from '#conductor/model/trait-name.ts';
-import { withCapability, withoutCapability } from '#conductor/nodes/boot-mode.ts';
+import { withCapability, withoutCapability } from '#conductor/nodes/boot/boot-mode.ts';
 import { holds } from '#conductor/nodes/inspection/rules/conditions.ts';
 import { fillIn, type RuleSubject, textOf } from '#conductor/nodes/inspection/rules/fill-in.ts';
 import type { RuleMatches } from '#conductor/nodes/inspection/rules/match-apart.ts';

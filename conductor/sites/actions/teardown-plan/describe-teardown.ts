@@ -1,10 +1,10 @@
 import type { PlannedDiskView, TeardownStepView, WipePlan } from '#conductor/api/teardown-plan.ts';
-import { decommissionLabel } from '#conductor/cluster/kubernetes/node-labels.ts';
+import { decommissionLabel } from '#conductor/cluster/kubernetes/client/node-labels.ts';
 import { simulatedWipe } from '#conductor/flows/log/fakes-flow.ts';
-import { nodeStepDefaults } from '#conductor/model/cluster-timeouts.ts';
 import type { InstanceAnswer } from '#conductor/model/flow-states.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { KnownDisk } from '#conductor/model/known-disk.ts';
+import { nodeStepDefaults } from '#conductor/model/site/cluster-timeouts.ts';
 import { type DiskMarks, matchDisks } from '#conductor/nodes/inspection/match-disks.ts';
 import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
 import { protectedNames } from '#shared/disks/skip-list.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { namePods } from '#conductor/api/teardown-plan.ts';
-import { listPodsOf, type Pod } from '#conductor/cluster/kubernetes/objects.ts';
+import { listPodsOf, type Pod } from '#conductor/cluster/kubernetes/client/objects.ts';
 import { planDrain } from '#conductor/cluster/kubernetes/plan-drain.ts';
 import { describeDrain, describeKept, lookAtNode } from '#conductor/sites/actions/teardown-plan/look-at-kubernetes.ts';
 import { newSet } from '#test/simulators/kubernetes/scene.ts';

@@ -6,9 +6,6 @@ import {
   namePods,
 } from '#conductor/api/teardown-plan.ts';
 import { isUnknownNode } from '#conductor/cluster/cluster-faults.ts';
-import { findDaemonSets, hasDaemonSet } from '#conductor/cluster/kubernetes/daemon-sets.ts';
-import { type Budget, listBudgets } from '#conductor/cluster/kubernetes/disruption-budgets.ts';
-import { kubeletShutdown } from '#conductor/cluster/kubernetes/node-steps.ts';
 import {
   type ClusterNode,
   isCordoned,
@@ -17,11 +14,14 @@ import {
   podName,
   readNode,
   readReady,
-} from '#conductor/cluster/kubernetes/objects.ts';
+} from '#conductor/cluster/kubernetes/client/objects.ts';
+import { type Cluster, withSharedCluster } from '#conductor/cluster/kubernetes/client/share-cluster.ts';
+import { findDaemonSets, hasDaemonSet } from '#conductor/cluster/kubernetes/daemon-sets.ts';
+import { type Budget, listBudgets } from '#conductor/cluster/kubernetes/disruption-budgets.ts';
+import { kubeletShutdown } from '#conductor/cluster/kubernetes/node-steps.ts';
 import { type DrainPlan, outlineOf, planDrain } from '#conductor/cluster/kubernetes/plan-drain.ts';
 import { findMissingRights, watchRight } from '#conductor/cluster/kubernetes/rights.ts';
-import { type Cluster, withSharedCluster } from '#conductor/cluster/kubernetes/share-cluster.ts';
-import { nodeStepDefaults } from '#conductor/model/cluster-timeouts.ts';
+import { nodeStepDefaults } from '#conductor/model/site/cluster-timeouts.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
 import { whyNotInCluster } from '#conductor/sites/nodes/why-undeployable.ts';

@@ -1,6 +1,6 @@
-import type { SiteFault } from '#conductor/model/site-report.ts';
-import { parseDocuments } from '#conductor/sites/documents/parse-documents.ts';
+import type { SiteFault } from '#conductor/model/site/site-report.ts';
 import { type KnownToSite, readSite } from '#conductor/sites/documents/read-site.ts';
+import { parseDocuments } from '#conductor/sites/documents/yaml/parse-documents.ts';
 import { type Site, siteDocument } from '#conductor/sites/site.ts';
 
 /** A site from YAML as an operator uploads it, all in one collection. */

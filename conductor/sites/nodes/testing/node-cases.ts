@@ -1,6 +1,6 @@
 import type { FlowKindName } from '#conductor/model/flow-states.ts';
 import type { ProvisionState } from '#conductor/model/provision-states.ts';
-import type { NodePhase } from '#conductor/model/site-run.ts';
+import type { NodePhase } from '#conductor/model/site/site-run.ts';
 import { decideNode } from '#conductor/sites/nodes/decide-node.ts';
 import type {
   NodeCase,

@@ -1,4 +1,4 @@
-import type { Strategy } from '#conductor/model/site-run.ts';
+import type { Strategy } from '#conductor/model/site/site-run.ts';
 import type { SelectableNode } from '#conductor/sites/strategy/select-nodes.ts';
 
 /** "Example Deployment Strategy Document" of seed 000, word for word. */

@@ -3,15 +3,15 @@ import {
   interfaceSections,
   numberAfter,
   vlansInTable,
-} from '#conductor/networks/switches/command-line/interface-sections.ts';
-import { shell } from '#conductor/networks/switches/command-line/shell.ts';
-import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
+} from '#conductor/networks/switches/command-line/lines/interface-sections.ts';
 import {
   accessLines,
   isolateLines,
   trunkLines,
   trunkVlans,
-} from '#conductor/networks/switches/command-line/switchport-lines.ts';
+} from '#conductor/networks/switches/command-line/lines/switchport-lines.ts';
+import { shell } from '#conductor/networks/switches/command-line/shell.ts';
+import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
 
 /** A whole operating system, as an example: `acme.test.ts` runs the contract on it. */
 export const acme: SwitchOs = {

@@ -1,0 +1,138 @@
+import type { FlowSummaryView } from '#conductor/api/flows.ts';
+import { get, getAll, LoginNeeded } from '#conductor/board/data/ask-api.ts';
+import type { BoardNode } from '#conductor/board/render/render-board.ts';
+import { rackOf } from '#conductor/model/node-words.ts';
+
+interface Stream {
+  readonly readyState: number;
+  addEventListener(type: string, listener: (event: { readonly data?: string }) => void): void;
+  close(): void;
+}
+declare const EventSource: new (path: string) => Stream;
+const closed = 2;
+
+const againMs = 2000;
+const fields =
+  'uuid,name,provision_state,power_state,maintenance,maintenance_reason,fault,last_error,resource_class,driver,conductor_group,owner,traits,properties,extra';
+
+/** Nodes and flows as they are now, by UUID. */
+export interface Fleet {
+  nodes: Map<string, BoardNode>;
+  flows: Map<string, FlowSummaryView>;
+}
+
+/** Lists say the rack where operators have noted it; events name it. */
+type ListedNode = Omit<BoardNode, 'rack'> & Parameters<typeof rackOf>[0];
+
+function withRack({ properties, extra, ...node }: ListedNode): BoardNode {
+  return { ...node, rack: rackOf({ properties, extra }) ?? null };
+}
+
+export interface FollowOptions {
+  /** @param nodeUuid of what has changed; absent = all was fetched */
+  readonly onChange: (nodeUuid?: string) => void;
+  /** A site action begins, rests or ends. */
+  readonly onAction: () => void;
+  readonly onLogin: () => void;
+  readonly onTrouble: (reason: string) => void;
+}
+
+/** Whole states; one that comes twice does no harm. */
+type Change = (fleet: Fleet) => string | undefined;
+
+/**
+ * Keeps `fleet` as the conductor's: lists first, then `GET /v1/events`. Ends when a login is needed.
+ * @returns what ends it
+ */
+export function followFleet(fleet: Fleet, { onChange, onAction, onLogin, onTrouble }: FollowOptions): () => void {
+  const state = { isOver: false, stream: undefined as Stream | undefined };
+  /** Changes that come while lists are fetched: they are newer. */
+  let early: Change[] | undefined;
+  const end = (): void => {
+    state.isOver = true;
+    state.stream?.close();
+  };
+  const fail = (error: unknown): void => {
+    if (state.isOver) return;
+    if (error instanceof LoginNeeded) {
+      end();
+      onLogin();
+      return;
+    }
+    onTrouble(error instanceof Error ? error.message : String(error));
+    state.stream?.close();
+    setTimeout(open, againMs);
+  };
+  const fetchAll = async (): Promise<void> => {
+    early = [];
+    const isFirst = fleet.nodes.size === 0;
+    // of a fleet that nothing is known of yet, each page is worth seeing
+    const showPage = (page: readonly ListedNode[]): void => {
+      for (const node of page) fleet.nodes.set(node.uuid, withRack(node));
+      onChange();
+    };
+    const [nodes, flows] = await Promise.all([
+      getAll<ListedNode>(`v1/nodes?fields=${fields}`, 'nodes', isFirst ? showPage : undefined),
+      getAll<FlowSummaryView>('v1/flows', 'flows'),
+    ]);
+    fleet.nodes = new Map(nodes.map((node) => [node.uuid, withRack(node)]));
+    fleet.flows = new Map(flows.map((flow) => [flow.uuid, flow]));
+    for (const change of early) change(fleet);
+    early = undefined;
+    onChange();
+  };
+  const take = (change: Change): void => {
+    if (early) early.push(change);
+    else onChange(change(fleet));
+  };
+  const open = (): void => {
+    if (state.isOver) return;
+    const stream = new EventSource('v1/events');
+    state.stream = stream;
+    const on = (type: string, listener: (data: unknown) => void): void =>
+      stream.addEventListener(type, ({ data = '{}' }) => listener(JSON.parse(data)));
+    for (const type of ['hello', 'reload']) on(type, () => void fetchAll().catch(fail));
+    on('node', (data) => {
+      const node = data as BoardNode;
+      take(({ nodes }) => nodes.set(node.uuid, node) && node.uuid);
+    });
+    on('flow', (data) => {
+      const flow = data as FlowSummaryView;
+      take(({ flows }) => flows.set(flow.uuid, flow) && flow.node_uuid);
+    });
+    on('action', onAction);
+    on('gone', (data) => {
+      const { kind, uuid } = data as { readonly kind: string; readonly uuid: string };
+      take((now) => forget(now, kind, uuid));
+    });
+    on('logout', () => fail(new LoginNeeded('the login has ended')));
+    stream.addEventListener('error', () => {
+      // a stream that is refused says no reason: another request does
+      if (stream.readyState === closed)
+        get('v1/session').then(() => fail(new Error('the stream of events ended')), fail);
+      else onTrouble('the conductor does not answer');
+    });
+  };
+  open();
+  return end;
+}
+
+function forget({ nodes, flows }: Fleet, kind: string, uuid: string): string | undefined {
+  const nodeUuid = kind === 'flow' ? flows.get(uuid)?.node_uuid : uuid;
+  if (kind === 'node') nodes.delete(uuid);
+  if (kind === 'flow') flows.delete(uuid);
+  return nodeUuid;
+}
+
+export function uuidByName(fleet: Fleet, name: string): string | undefined {
+  for (const node of fleet.nodes.values()) if (node.name === name) return node.uuid;
+  return undefined;
+}
+
+/** Nodes that each conductor works on, by its name. */
+export function countWork(fleet: Fleet): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const { conductor, ended_at: end } of fleet.flows.values())
+    if (conductor !== null && end === null) counts.set(conductor, (counts.get(conductor) ?? 0) + 1);
+  return counts;
+}

@@ -1,0 +1,79 @@
+import type { OpenTerminal } from '#conductor/board/page/open-console.ts';
+import { type PatchNode, patchChildren } from '#conductor/board/page/patch-html.ts';
+
+/** Parts of a browser that the board uses: its own types would replace Node's in the whole program. */
+export interface Element {
+  innerHTML: string;
+  textContent: string;
+  hidden: boolean;
+  value: string;
+  className: string;
+  readonly style: { paddingTop: string; paddingBottom: string };
+  readonly id: string;
+  /** Address of a script. */
+  src: string;
+  readonly dataset: Readonly<Record<string, string | undefined>>;
+  /** In pixels, from the top of what is seen. */
+  getBoundingClientRect(): { readonly top: number; readonly width: number; readonly height: number };
+  setAttribute(name: string, value: string): void;
+  focus(options?: { readonly preventScroll: boolean }): void;
+  showModal(): void;
+  close(): void;
+  closest(selector: string): Element | null;
+  querySelector(selector: string): Element | null;
+  append(child: Element): void;
+  addEventListener(type: string, listener: (event: PageEvent) => void): void;
+}
+export interface PageEvent {
+  readonly key?: string;
+  readonly target: Element | null;
+  preventDefault(): void;
+}
+interface Browser {
+  readonly document: {
+    title: string;
+    readonly hidden: boolean;
+    readonly activeElement: Element | null;
+    readonly head: Element;
+    createElement(name: 'script'): Element;
+    createElement(name: 'template'): { innerHTML: string; readonly content: PatchNode };
+    getElementById(id: string): Element | null;
+    addEventListener: Element['addEventListener'];
+  };
+  readonly location: { hash: string; readonly origin: string; readonly pathname: string };
+  readonly openTerminal: OpenTerminal;
+  readonly innerHeight: number;
+  addEventListener(type: 'hashchange' | 'scroll' | 'resize', listener: () => void): void;
+}
+export const browser = globalThis as unknown as Browser;
+export const { document, location } = browser;
+
+/** @throws Error when the page lacks it */
+export function element(id: string): Element {
+  const found = document.getElementById(id);
+  if (!found) throw new Error(`the page has no #${id}`);
+  return found;
+}
+
+const painted = new Map<string, string>();
+
+/** Puts HTML there, where it is other than before; what had the keyboard's focus and has an id keeps it. */
+export function paint(id: string, html: string): void {
+  if (painted.get(id) === html) return;
+  painted.set(id, html);
+  const focused = document.activeElement?.id;
+  const template = document.createElement('template');
+  template.innerHTML = html;
+  patchChildren(element(id) as unknown as PatchNode, template.content);
+  if (focused && document.activeElement?.id !== focused)
+    document.getElementById(focused)?.focus({ preventScroll: true });
+}
+
+/** Decodes the address, which somebody may have typed: a `%` that begins nothing stands for itself. Pure. */
+export function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

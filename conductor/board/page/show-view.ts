@@ -1,0 +1,115 @@
+import type { AskOptions, Choices, Question } from '#conductor/board/page/ask-first.ts';
+import { askFirst, askWhich } from '#conductor/board/page/ask-first.ts';
+import type { Fleet } from '#conductor/board/page/follow-fleet.ts';
+import { element, paint } from '#conductor/board/page/page.ts';
+import { escapeHtml } from '#conductor/board/render/render-board.ts';
+
+/** The user who looks, and what the page knows already. */
+export interface Viewer {
+  readonly role: string;
+  readonly project: string | null;
+  /** Finds the UUID of a node that is known by name. */
+  readonly uuidOf: (nodeName: string) => string | undefined;
+  /** The UUID of one without a name, or that is not known. */
+  readonly nameOf: (nodeUuid: string) => string;
+  /** Followed: as it is now. */
+  readonly fleet: Fleet;
+  /** Nodes that each conductor works on, by its name. */
+  readonly countWork: () => ReadonlyMap<string, number>;
+}
+
+/** A page beside the fleet's and a node's: asked for as long as it is open. */
+export interface View {
+  readonly title: string;
+  /** @param rest of the address: `#site/01J…` */
+  readonly read: (rest: string, viewer: Viewer) => Promise<Picture>;
+}
+
+export interface Picture {
+  /** HTML, each part in an element of its own: what is scrolled stays where it is. Pure. */
+  readonly render: (now: Date) => readonly string[];
+  /** Asked for when one is pressed, where they change with the fleet. */
+  readonly buttons?: readonly ViewButton[] | (() => readonly ViewButton[]);
+  /** Until it is asked for again. */
+  readonly againMs: number;
+}
+
+export interface ViewButton {
+  readonly name: string;
+  readonly title: string;
+  /** The picture has it where it belongs. */
+  readonly isInRow?: boolean;
+  readonly asks: Question | { readonly meaning: string; readonly choices: Choices };
+}
+
+export interface OpenView {
+  /** Times on the page grow. */
+  readonly paint: () => void;
+  /** Something has changed: it is asked for at once. */
+  readonly nudge: () => void;
+  readonly press: (name: string, options: AskOptions) => void;
+  readonly close: () => void;
+}
+
+const parts = 4;
+const retryMs = 3000;
+
+/** Asks for what the view shows and paints it, until it is closed. */
+export function openView(
+  { title, read }: View,
+  rest: string,
+  { viewer, onTrouble, onRead }: { viewer: Viewer; onTrouble: (error: unknown) => void; onRead: () => void },
+): OpenView {
+  const state = { isOpen: true, isReading: false, isStale: false, picture: undefined as Picture | undefined };
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const paintAll = (): void => {
+    const { picture } = state;
+    const html = picture?.render(new Date()) ?? ['<p>asking…</p>'];
+    const { buttons: given = [] } = picture ?? {};
+    const above = (typeof given === 'function' ? [] : given).filter(({ isInRow = false }) => !isInRow);
+    const buttons = above.map(
+      (each) =>
+        `<button type="button" id="do-${each.name}" data-name="${each.name}">${escapeHtml(each.title)}</button>`,
+    );
+    element('view-title').textContent = title;
+    paint('view-actions', buttons.join(' '));
+    for (let index = 0; index < parts; index += 1) paint(`view-${index + 1}`, html[index] ?? '');
+  };
+  const look = async (): Promise<void> => {
+    clearTimeout(timer);
+    if (state.isReading) {
+      state.isStale = true;
+      return;
+    }
+    state.isReading = true;
+    state.isStale = false;
+    const result = await read(rest, viewer).catch((error: unknown) => ({ error }));
+    state.isReading = false;
+    if (!state.isOpen) return;
+    if ('error' in result) onTrouble(result.error);
+    else {
+      state.picture = result;
+      onRead();
+      paintAll();
+    }
+    if (state.isStale) void look();
+    else timer = setTimeout(() => void look(), 'error' in result ? retryMs : result.againMs);
+  };
+  paintAll();
+  void look();
+  return {
+    paint: paintAll,
+    nudge: () => void look(),
+    press: (name, options) => {
+      const { buttons: given = [] } = state.picture ?? {};
+      const button = (typeof given === 'function' ? given() : given).find((each) => each.name === name);
+      if (!button) return;
+      if ('choices' in button.asks) askWhich({ title: button.title, ...button.asks }, options);
+      else void askFirst(button.asks, options);
+    },
+    close: () => {
+      state.isOpen = false;
+      clearTimeout(timer);
+    },
+  };
+}

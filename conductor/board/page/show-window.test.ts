@@ -1,0 +1,19 @@
+import { expect, test } from 'vitest';
+import { plainRows, rowsInView } from '#conductor/board/page/show-window.ts';
+
+const view = (past: number) => ({ past, height: 600, rowPixels: 30 });
+
+test('few rows are all laid out', () => {
+  expect(rowsInView(0, view(0))).toEqual({ first: 0, end: 0 });
+  expect(rowsInView(plainRows, view(4000))).toEqual({ first: 0, end: plainRows });
+});
+
+test('of many rows, those in view and twenty beside them', () => {
+  expect(rowsInView(10_000, view(0))).toEqual({ first: 0, end: 40 });
+  expect(rowsInView(10_000, view(30_000))).toEqual({ first: 980, end: 1040 });
+  expect(rowsInView(10_000, view(299_400))).toEqual({ first: 9960, end: 10_000 });
+});
+
+test('a page that is scrolled beyond a list that has become shorter shows its end', () => {
+  expect(rowsInView(301, view(299_400))).toEqual({ first: 281, end: 301 });
+});

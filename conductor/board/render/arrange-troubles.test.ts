@@ -1,0 +1,184 @@
+import { expect, test } from 'vitest';
+import type { FlowSummaryView } from '#conductor/api/flows.ts';
+import { arrangeTroubles, causeOf } from '#conductor/board/render/arrange-troubles.ts';
+import { renderAttention } from '#conductor/board/render/render-attention.ts';
+import type { BoardNode } from '#conductor/board/render/render-board.ts';
+import { boardNode } from '#conductor/board/testing/board-node.ts';
+import { actionTroubles, buttonsFor } from '#conductor/board/views/attention-view.ts';
+
+const now = new Date('2026-01-01T00:10:00Z');
+const node = (name: string, more: Partial<BoardNode> = {}): BoardNode =>
+  boardNode({ uuid: `uuid-${name}`, name, power_state: null, driver: 'redfish', rack: 'r7', ...more });
+const flow = (name: string, more: Partial<FlowSummaryView> = {}): FlowSummaryView => ({
+  uuid: `flow-${name}`,
+  kind: 'deploy',
+  state: 'waiting',
+  status: 'retrying',
+  node_uuid: `uuid-${name}`,
+  node_name: name,
+  provision_state: 'wait call-back',
+  conductor: 'c',
+  requested_by: null,
+  started_at: '2026-01-01T00:00:00Z',
+  ended_at: null,
+  step: 'deploy.boot_ramdisk',
+  step_uuid: `step-${name}`,
+  may_skip: false,
+  since: '2026-01-01T00:05:00Z',
+  until: '2026-01-01T00:15:00Z',
+  reason: `the BMC of ${name} at 10.0.0.${name.length}: connect ETIMEDOUT`,
+  attempt: 3,
+  next_attempt_at: '2026-01-01T00:10:04Z',
+  progress: null,
+  ...more,
+});
+const fleetOf = (...nodes: BoardNode[]) => new Map(nodes.map((each) => [each.uuid, each]));
+const picture = (flows: FlowSummaryView[], nodes: BoardNode[]) => ({
+  troubles: arrangeTroubles(flows, fleetOf(...nodes)),
+  others: [],
+  advice: new Map<string, string>(),
+  nodes,
+  working: flows.length,
+  buttonsOf: buttonsFor,
+});
+const textOf = (parts: readonly string[]) =>
+  parts
+    .join(' ')
+    .replaceAll(/<[^>]*>/g, ' ')
+    .replaceAll(/\s+/g, ' ')
+    .trim();
+
+test('the same cause on many nodes is one trouble; the worst come first', () => {
+  const flows = [
+    flow('n1'),
+    flow('n22', { until: '2026-01-01T00:11:00Z' }),
+    flow('n3', { reason: 'the agent is lost' }),
+    flow('n4', { status: 'failed', reason: 'sha256 differs', until: null, ended_at: '2026-01-01T00:06:00Z' }),
+    flow('n5', { status: 'working' }),
+  ];
+  const troubles = arrangeTroubles(flows, fleetOf(...['n1', 'n22', 'n3', 'n4', 'n5'].map((name) => node(name))));
+  expect(troubles.map(({ status, rows }) => [status, rows.map((row) => row.flow?.node_name)])).toEqual([
+    ['failed', ['n4']],
+    ['retrying', ['n22', 'n1']],
+    ['retrying', ['n3']],
+  ]);
+  expect(new Set(troubles.map(({ key }) => key)).size).toBe(3);
+  expect(arrangeTroubles(flows.toReversed(), fleetOf()).map(({ key }) => key)).toEqual(troubles.map(({ key }) => key));
+});
+
+test('a node that rests broken needs somebody; one whose error is a memory does not', () => {
+  const nodes = [
+    node('n1', { provision_state: 'enroll', last_error: 'no route to the BMC' }),
+    node('n2', { provision_state: 'active', last_error: 'an error of last year' }),
+  ];
+  expect(arrangeTroubles([], fleetOf(...nodes)).map(({ rows }) => rows.map((row) => row.node?.name))).toEqual([['n1']]);
+});
+
+test.each([
+  ['n1: dial 10.0.0.7:443', 'n1', '…: dial #.#.#.#:#'],
+  ['52:54:00:12:34:56 is silent', 'n1', '… is silent'],
+  ['node 11111111-1111-4111-8111-111111111111 is locked', 'n1', 'node … is locked'],
+  ['at fd00:1::7', 'n1', 'at …'],
+])('%j has the cause %j', (reason, name, cause) => {
+  expect(causeOf(reason, name)).toBe(cause);
+});
+
+test('a trouble says whom, since when, until when, and what may be done', () => {
+  const given = picture([flow('n1'), flow('n22')], [node('n1'), node('n22')]);
+  const [trouble] = given.troubles;
+  const advice = new Map([[trouble?.key ?? '', 'Look at the BMC.']]);
+  const text = textOf(renderAttention({ ...given, advice }, now));
+  expect(text).toContain('↻ retrying 2 nodes in r7 : n1 n22 deploy ▸ deploy.boot_ramdisk since 00:05 (5 m 00 s)');
+  expect(text).toContain('attempt 3, again in 4.0 s , gives up in 5 m 00 s');
+  expect(text).toContain('→ Look at the BMC.');
+  expect(text).toContain('Try now… I take it… Act…');
+});
+
+test.each([
+  ['deploy', 'deploy failed', 'Deploy again…'],
+  ['inspect', 'inspect failed', 'Inspect again…'],
+  ['clean', 'clean failed', 'Manage again…'],
+  ['verify', 'enroll', 'Manage again…'],
+])('what has failed as %s in %s is tried again in two clicks', (kind, state, title) => {
+  const failed = flow('n1', { kind, status: 'failed', ended_at: '2026-01-01T00:06:00Z' });
+  const [trouble] = arrangeTroubles([failed], fleetOf(node('n1', { provision_state: state })));
+  expect(trouble && buttonsFor(trouble).map((button) => button.title)).toContain(title);
+});
+
+test('a quiet fleet says so, and who has which node in his hands', () => {
+  const text = textOf(
+    renderAttention(
+      picture([], [node('n1'), node('n2', { maintenance: true, maintenance_reason: 'ada: a new fan' })]),
+      now,
+    ),
+  );
+  expect(text).toBe(
+    'Nothing needs you: 2 nodes, 2 active, 0 at work. In maintenance: 1 n2 ⚑ maintenance: ada: a new fan',
+  );
+});
+
+test('machines’ words stay words', () => {
+  const evil = `<script>alert(1)</script>"'&`;
+  const html = renderAttention(
+    {
+      ...picture(
+        [flow(evil, { node_uuid: 'u1', reason: evil, step: evil, may_skip: true })],
+        [node(evil, { uuid: 'u1', rack: evil, maintenance: true, maintenance_reason: evil })],
+      ),
+      others: [{ what: 'allocation', name: evil, reason: evil, href: '#allocations/', since: null }],
+    },
+    now,
+  ).join('');
+  expect(html).toContain('&#60;script');
+  expect(html).not.toContain('<script');
+  // inside tags there is nothing of theirs
+  expect(html.match(/<[^>]*alert\([^>]*>/g)).toBeNull();
+});
+
+type Acted = Parameters<typeof actionTroubles>[0][number];
+test.each<[string, readonly [Acted['name'], Acted['action_lifecycle']][], readonly string[]]>([
+  [
+    'one that is paused, beside a newer look',
+    [
+      ['verify_site', 'Complete'],
+      ['deploy_site', 'Paused'],
+    ],
+    ['‖ action paused: deploy_site'],
+  ],
+  [
+    'one that failed, beside a newer look',
+    [
+      ['verify_site', 'Processing'],
+      ['deploy_site', 'Failed'],
+      ['update_site', 'Failed'],
+    ],
+    ['✖ action failed: deploy_site'],
+  ],
+  [
+    'both',
+    [
+      ['verify_site', 'Failed'],
+      ['deploy_site', 'Paused'],
+    ],
+    ['✖ action failed: verify_site', '‖ action paused: deploy_site'],
+  ],
+  [
+    'none that was done again',
+    [
+      ['update_site', 'Complete'],
+      ['verify_site', 'Failed'],
+      ['deploy_site', 'Failed'],
+    ],
+    [],
+  ],
+  ['none of none', [], []],
+])('of actions somebody is needed for %s', (_, given, expected) => {
+  const actions = given.map(([name, state], index) => ({
+    id: `${index}`,
+    name,
+    action_lifecycle: state,
+    error: null,
+    ended_at: null,
+  }));
+  expect(actionTroubles(actions).map(({ what, name }) => `${what}: ${name}`)).toEqual(expected);
+});

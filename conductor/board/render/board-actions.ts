@@ -1,0 +1,192 @@
+import type { FlowSummaryView, FlowView } from '#conductor/api/flows.ts';
+import type { ApiRequest } from '#conductor/board/data/ask-api.ts';
+import type { BoardNode, BoardRow } from '#conductor/board/render/render-board.ts';
+import { nodeFaults } from '#conductor/model/node-words.ts';
+import { legalVerbs, type ProvisionVerb, provisionStates } from '#conductor/model/provision-states.ts';
+
+/** An action that an operator may take, in one request a node. Pure. */
+export interface BoardAction {
+  readonly title: string;
+  /** The consequence of the action, for an operator who is asked again. */
+  readonly meaning: string;
+  /** The target of the plan that says what is destroyed, and whether its hash goes with the request. */
+  readonly plan?: { readonly target: 'active' | 'rebuild' | 'provide'; readonly isBinding: boolean };
+  readonly request: ApiRequest;
+  /** The text that the operator is asked for, and the key of the request's body that has it. */
+  readonly note?: { readonly label: string; readonly key: string };
+}
+
+/** A node, and its flow in so far as it counts here. */
+export interface Subject {
+  readonly node: BoardNode;
+  readonly flow:
+    | (Pick<FlowView | FlowSummaryView, 'kind' | 'ended_at'> &
+        Partial<Pick<FlowSummaryView, 'status' | 'step' | 'step_uuid' | 'may_skip'>>)
+    | undefined;
+  /** The thing that an open flow waits for until somebody says `unhold`. */
+  readonly onHold: string | null;
+}
+
+type Verb = Pick<BoardAction, 'title' | 'meaning' | 'plan'>;
+
+/** Verbs of `PUT states/provision` that need nothing but the word. */
+const verbs: Partial<Record<ProvisionVerb, Verb>> = {
+  manage: {
+    title: 'Manage',
+    meaning: 'The conductor tries the BMC’s credentials; the node leaves what it was ready for.',
+  },
+  inspect: { title: 'Inspect', meaning: 'The machine boots the ramdisk, which reads its hardware.' },
+  provide: {
+    title: 'Make available',
+    meaning: 'The node is cleaned as its settings say, and may then be deployed.',
+    plan: { target: 'provide', isBinding: true },
+  },
+  active: {
+    title: 'Deploy',
+    meaning: 'The image of its instance_info is written, and the machine boots it.',
+    plan: { target: 'active', isBinding: true },
+  },
+  rebuild: {
+    title: 'Rebuild',
+    meaning: 'The instance ends: the image is written again, and the machine boots it.',
+    plan: { target: 'rebuild', isBinding: true },
+  },
+  deleted: {
+    title: 'Undeploy',
+    meaning: 'The instance ends: the machine is switched off, and cleaned as below.',
+    plan: { target: 'provide', isBinding: false },
+  },
+};
+
+/** Words on the machine of a node from a dump, for Baton has not seen it since. */
+const wordsOnRestored = {
+  adopt: {
+    title: 'Adopt as it runs',
+    meaning: 'An instance runs on the machine: the node becomes active. The machine is not touched.',
+  },
+  manage: {
+    title: 'Manage as it is',
+    meaning: 'No instance runs on the machine: the node becomes manageable. The machine is not touched.',
+  },
+} as const;
+
+const powerTargets = {
+  'power on': { title: 'Power on', meaning: 'The BMC switches the machine on.' },
+  'power off': { title: 'Power off', meaning: 'The machine loses its power at once, whatever runs on it.' },
+  rebooting: { title: 'Reboot', meaning: 'The machine is reset at once, whatever runs on it.' },
+} as const;
+
+/** Finds the actions that may be done with the node now, by names for the page, in their order. */
+export function actionsFor({ node, flow, onHold }: Subject): Readonly<Record<string, BoardAction>> {
+  const path = `v1/nodes/${node.uuid}`;
+  const provision = (target: string): ApiRequest => ({
+    method: 'PUT',
+    path: `${path}/states/provision`,
+    body: { target },
+  });
+  const isOpen = flow !== undefined && flow.ended_at === null;
+  const actions: Record<string, BoardAction> = {};
+  const isRestored = node.fault === nodeFaults.restored;
+  if (isRestored) {
+    for (const [verb, described] of Object.entries(wordsOnRestored)) {
+      actions[verb] = { ...described, request: provision(verb) };
+    }
+  } else if (isOpen && onHold !== null) {
+    const meaning = `It rests for ${onHold}. The ${flow.kind} goes on.`;
+    actions['unhold'] = { title: 'Go on', meaning, request: provision('unhold') };
+  }
+  if (isOpen && !isRestored) {
+    Object.assign(actions, pushesOf(path, flow));
+    actions['abort'] = {
+      title: `Abort the ${flow.kind}`,
+      meaning:
+        'Steps that have not begun are skipped, and the machine is made safe. What is done is not undone: a disk that was being written stays half-written.',
+      request: provision('abort'),
+    };
+  } else if (!isRestored) {
+    const known = provisionStates.find((each) => each === node.provision_state);
+    const legal = known ? legalVerbs(known) : [];
+    for (const [verb, described] of Object.entries(verbs)) {
+      if (!legal.includes(verb as ProvisionVerb)) continue;
+      actions[verb] = { ...described, request: provision(verb) };
+    }
+    for (const [target, { title, meaning }] of Object.entries(powerTargets)) {
+      const request = { method: 'PUT', path: `${path}/states/power`, body: { target } };
+      if (node.power_state !== target) actions[target.replace(' ', '-')] = { title, meaning, request };
+    }
+  }
+  actions['maintenance'] = node.maintenance
+    ? {
+        title: 'End maintenance',
+        meaning: 'The conductor works on the node again.',
+        request: { method: 'DELETE', path: `${path}/maintenance` },
+      }
+    : {
+        title: 'Begin maintenance',
+        meaning:
+          'The conductor leaves the node alone: nothing more is begun, a flow is held, no time runs out, and its power is not compared.',
+        note: { label: 'Note for others: who has it, and why', key: 'reason' },
+        request: { method: 'PUT', path: `${path}/maintenance`, body: { reason: 'from the board' } },
+      };
+  return actions;
+}
+
+const waits: ReadonlySet<string> = new Set<FlowSummaryView['status']>(['retrying', 'slow', 'waiting']);
+
+/** Finds the actions that move a flow that waits. */
+function pushesOf(
+  path: string,
+  { status, step, step_uuid: stepUuid, may_skip: maySkip }: NonNullable<Subject['flow']>,
+) {
+  const actions: Record<string, BoardAction> = {};
+  if (status === undefined || !waits.has(status)) return actions;
+  actions['retry'] = {
+    title: 'Try now',
+    meaning: 'What it waits for is looked at, or tried again, at once. When it gives up stays as it is.',
+    request: { method: 'POST', path: `${path}/flow/retry` },
+  };
+  if (maySkip === true && stepUuid) {
+    actions['skip'] = skipAction(path, step ?? 'the step', stepUuid);
+  }
+  return actions;
+}
+
+/** @param path of the node */
+export function skipAction(path: string, step: string, stepUuid: string): BoardAction {
+  return {
+    title: `Skip ${step}`,
+    meaning: 'The step is left out of this flow. The node’s history says who has skipped it.',
+    request: { method: 'POST', path: `${path}/flow/skip`, body: { step: stepUuid } },
+  };
+}
+
+/** An action and the nodes of these rows that may take it. */
+export interface FleetAction extends Pick<BoardAction, 'title' | 'meaning' | 'plan' | 'note'> {
+  readonly nodes: readonly { readonly node: BoardNode; readonly request: ApiRequest }[];
+}
+
+/** By title: each action that one of the rows' nodes may take, those of most nodes first. */
+export function actionsForRows(rows: readonly BoardRow[]): Readonly<Record<string, FleetAction>> {
+  const found: Record<string, { action: BoardAction; nodes: { node: BoardNode; request: ApiRequest }[] }> = {};
+  for (const { node, flow } of rows) {
+    if (!node) continue;
+    const onHold = flow?.status === 'held' && !node.maintenance ? (flow.reason ?? 'a word') : null;
+    for (const action of Object.values(actionsFor({ node, flow, onHold }))) {
+      found[action.title] ??= { action, nodes: [] };
+      found[action.title]?.nodes.push({ node, request: action.request });
+    }
+  }
+  const byCount = Object.entries(found).toSorted(([, a], [, b]) => b.nodes.length - a.nodes.length);
+  return Object.fromEntries(
+    byCount.map(([title, { action, nodes }]) => [
+      title,
+      {
+        title,
+        meaning: action.meaning,
+        ...(action.plan ? { plan: action.plan } : {}),
+        ...(action.note ? { note: action.note } : {}),
+        nodes,
+      },
+    ]),
+  );
+}

@@ -1,0 +1,76 @@
+import type { FlowView } from '#conductor/api/flows.ts';
+import { find, get, send } from '#conductor/board/data/ask-api.ts';
+import { type ArchivedFile, readArchive } from '#conductor/board/data/read-archive.ts';
+import type { Hardware, ShownInventory, ShownReceipt } from '#conductor/board/render/render-hardware.ts';
+import type { HistoryLine } from '#conductor/board/render/render-node.ts';
+
+const shownHistory = 50;
+const noHardware: Hardware = { inventory: undefined, switchPorts: [], receipts: [] };
+const nothing = {
+  flow: undefined as FlowView | undefined,
+  history: [] as readonly HistoryLine[],
+  hardware: noHardware,
+  logs: undefined as readonly ArchivedFile[] | undefined,
+};
+
+/** Data of the node whose page is open, beside what the fleet has of it. */
+export interface NodePage {
+  readonly now: Readonly<typeof nothing>;
+  /** Another node's page, or none. */
+  forget(): void;
+  /** @throws LoginNeeded, Refused */
+  read(uuid: string): Promise<void>;
+  /** The agent's logs, as they were collected last. @throws LoginNeeded, Refused */
+  readLogs(uuid: string): Promise<void>;
+}
+
+const stageOf = (flow: FlowView | undefined): string =>
+  `${flow?.uuid} ${flow?.state} ${flow?.steps.filter(({ ended_at: end }) => end !== null).length}`;
+
+export function createNodePage(options: {
+  readonly isOpen: (uuid: string) => boolean;
+  readonly mayReadReceipts: () => boolean;
+  readonly onChange: () => void;
+  readonly onTrouble: (error: unknown) => void;
+}): NodePage {
+  const { isOpen, mayReadReceipts, onChange, onTrouble } = options;
+  const state = { now: nothing };
+  const put = (uuid: string, change: Partial<typeof nothing>): void => {
+    if (!isOpen(uuid)) return;
+    state.now = { ...state.now, ...change };
+    onChange();
+  };
+  const readHardware = async (uuid: string): Promise<void> => {
+    const [found, network, wiped] = await Promise.all([
+      find<{ readonly inventory: ShownInventory }>(`v1/nodes/${uuid}/inventory`),
+      find<{ readonly ports: Hardware['switchPorts'] }>(`v1/nodes/${uuid}/network`),
+      mayReadReceipts()
+        ? find<{ readonly receipts: readonly ShownReceipt[] }>(`api/v1.0/receipts?node=${uuid}&limit=20`)
+        : undefined,
+    ]);
+    const [switchPorts, receipts] = [network?.ports ?? [], wiped?.receipts ?? []];
+    put(uuid, { hardware: { inventory: found?.inventory, switchPorts, receipts } });
+  };
+  return {
+    get now() {
+      return state.now;
+    },
+    forget: () => {
+      state.now = nothing;
+    },
+    read: async (uuid) => {
+      const [flow, { history }] = await Promise.all([
+        find<FlowView>(`v1/nodes/${uuid}/flow`),
+        get<{ readonly history: readonly HistoryLine[] }>(`v1/nodes/${uuid}/history?detail=true`),
+      ]);
+      // hardware is seen, ports are moved and wipes are proved by steps
+      const isNews = stageOf(flow) !== stageOf(state.now.flow) || state.now.hardware === noHardware;
+      put(uuid, { flow, history: history.toReversed().slice(0, shownHistory) });
+      if (isNews) readHardware(uuid).catch(onTrouble);
+    },
+    readLogs: async (uuid) => {
+      const { body } = await send({ method: 'GET', path: `v1/nodes/${uuid}/flow/logs` });
+      if (body) put(uuid, { logs: await readArchive(body) });
+    },
+  };
+}

@@ -1,0 +1,155 @@
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { gzipSync, zstdCompressSync } from 'node:zlib';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { countUpTo } from '#conductor/cli/nodes/open-image.ts';
+import { exitCodeOf } from '#conductor/cli/run-baton.ts';
+import { createNodeTerminal, type NodeTerminal } from '#conductor/cli/testing/node-terminal.ts';
+import { createRecordingTerminal } from '#conductor/cli/testing/recording-terminal.ts';
+import { parseChunkIndex } from '#shared/chunks/chunk-index.ts';
+import { run } from '#shared/process/run.ts';
+import { noise } from '#test/support/noise.ts';
+
+const image = noise('image', 2 * 1024 * 1024 + 512);
+let folder = '';
+let terminal: NodeTerminal;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'baton-image-'));
+  terminal = createNodeTerminal();
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+async function add(content: Uint8Array, ...more: string[]): Promise<unknown> {
+  const file = join(folder, 'debian.raw.img');
+  await writeFile(file, content);
+  return terminal.run('image', 'add', file, '--folder', folder, ...more).catch((error: unknown) => error);
+}
+
+test('an image makes the same index, packed or not, without a conductor', async () => {
+  await add(image);
+  expect(terminal.output).toMatch(
+    /debian\.caibx: \d+ chunks of 2\.1 MB, \d+ of them new .*\nchecksum: sha256:[0-9a-f]{64}\n$/,
+  );
+  expect(terminal.calls).toEqual([]);
+  const index = await readFile(join(folder, 'debian.caibx'));
+  expect(parseChunkIndex(index).imageBytes).toBe(image.length);
+  // two frames: what is behind the first counts
+  const frames = Buffer.concat([zstdCompressSync(image.subarray(0, 1000)), zstdCompressSync(image.subarray(1000))]);
+  for (const packed of [gzipSync(image), frames]) {
+    terminal.output = '';
+    await add(packed, '--name', 'packed', '-o', 'json');
+    expect(JSON.parse(terminal.output)).toMatchObject({ size: image.length, new_chunks: 0, new_bytes: 0 });
+    expect((await readFile(join(folder, 'packed.caibx'))).equals(index)).toBe(true);
+  }
+});
+
+test.each<[string, Uint8Array, string[], RegExp]>([
+  ['damaged qcow2', Buffer.from('514649fb00000003', 'hex'), [], /convert .*debian\.raw\.img from qcow2/],
+  ['qcow2 over another file', qcow2Head({ backing: 512n }), [], /keeps its data in another file/],
+  ['qcow2 beside its data', qcow2Head({ features: 4n }), [], /keeps its data in another file/],
+  ['compressed qcow2', gzipSync(qcow2Head({})), [], /compressed qcow2: unpack it first \(gzip -d\)/],
+  ['another one', image, ['--checksum', `sha256:${'0'.repeat(64)}`], /--checksum: .* has sha256:[0-9a-f]{64}, not/],
+  ['given a bad checksum', image, ['--checksum', 'sha256:12'], /--checksum: it must be sha256:HEX/],
+  ['cut short', zstdCompressSync(image).subarray(0, 100_000), [], /unpack .*debian\.raw\.img/],
+  ['empty', Buffer.alloc(0), [], /the image is empty/],
+  ['given a bad name', image, ['--name', '../x'], /--name: it must be letters/],
+])('what is %s gets no index', async (_what, content, more, message) => {
+  expect(await add(content, ...more)).toMatchObject({ message: expect.stringMatching(message) });
+  expect((await readdir(folder)).filter((name) => name.endsWith('.caibx'))).toEqual([]);
+});
+
+test('a file that is not there is refused', async () => {
+  expect(exitCodeOf(await terminal.run('image', 'add', '/none', '--folder', folder).catch((e: unknown) => e))).toBe(2);
+});
+
+test('qcow2, and a URL, make the same index as the raw image', async () => {
+  await add(image);
+  const index = await readFile(join(folder, 'debian.caibx'));
+  const qcow2 = join(folder, 'x.qcow2');
+  await run('qemu-img', ['convert', '-c', '-f', 'raw', '-O', 'qcow2', join(folder, 'debian.raw.img'), qcow2]);
+  await terminal.run('image', 'add', qcow2, '--folder', folder, '--name', 'from-qcow2');
+  expect((await readFile(join(folder, 'from-qcow2.caibx'))).equals(index)).toBe(true);
+
+  const server = createServer((request, response) => {
+    if (request.url === '/web.img?x=1') response.end(image);
+    else if (request.url === '/huge.img') response.writeHead(200, { 'Content-Length': 1e17 }).write('x');
+    else response.writeHead(404).end();
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  try {
+    const checksum = `sha256:${createHash('sha256').update(image).digest('hex')}`;
+    await terminal.run('image', 'add', `${base}/web.img?x=1`, '--folder', folder, '--checksum', checksum);
+    expect((await readFile(join(folder, 'web.caibx'))).equals(index)).toBe(true);
+    const missing = terminal.run('image', 'add', `${base}/no.img`, '--folder', folder);
+    await expect(missing).rejects.toThrow(/download .*\/no\.img: it answered 404/);
+    const huge = terminal.run('image', 'add', `${base}/huge.img`, '--folder', folder);
+    await expect(huge).rejects.toThrow(
+      /huge\.img: it is larger than the \d+ bytes that may be taken of the disk's free/,
+    );
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+  expect((await readdir(folder)).filter((name) => name.startsWith('.'))).toEqual([]);
+});
+
+test('a download without a length ends where the room does', async () => {
+  const parts = { count: 0 };
+  const counted = countUpTo(10, () => (parts.count += 1));
+  const through = pipeline([Buffer.alloc(10), Buffer.alloc(1), Buffer.alloc(1)], counted, async (taken) => {
+    for await (const part of taken) expect(part).toHaveLength(10);
+  });
+  await expect(through).rejects.toThrow('it is larger than the 10 bytes');
+  expect(parts.count).toBe(2);
+});
+
+const debian = {
+  name: 'debian',
+  checksum: 'sha256:00',
+  size: 2_000_000,
+  chunks: 8,
+  added_at: '2026-11-21T07:35:42.609000+00:00',
+  users: [
+    { kind: 'node', id: 'u', name: 'n1' },
+    { kind: 'site_revision', id: '4', name: 'design' },
+  ],
+};
+
+test('images are listed and shown with what uses them, and pruned once that is confirmed', async () => {
+  const api = createRecordingTerminal((request) => {
+    if (request === 'GET /v1/images') return { images: [debian, { ...debian, name: 'old', size: null, users: [] }] };
+    if (request === 'GET /v1/images/debian') return { ...debian, stored_bytes: 1_000_000, own_bytes: 5000 };
+    return { images: ['old'], kept: [debian], chunks: 0, bytes: 0 };
+  });
+  expect(await api.run('image', 'list')).toMatch(
+    /^debian +2\.0 MB +2026-11-21 +node n1, site revision 4\nold +damaged +2026-11-21 +-$/m,
+  );
+  expect(await api.run('image', 'show', 'debian')).toMatch(/1\.0 MB, 5\.0 kB of it for this image alone/);
+  expect(await api.run('image', 'prune', '--older-than', '0')).toContain(
+    'would remove old, and chunks that no image has: --yes does; 1 image is kept: younger than 0 days or in use',
+  );
+  expect(await api.run('image', 'prune', '--yes')).toContain(
+    'removed old; 0 chunks (0 B); 1 image is kept: younger than 7 days or in use',
+  );
+  expect(await api.run('image', 'remove', 'a b')).toBe('image a b is removed\n');
+  expect(api.calls.slice(2)).toEqual([
+    ['POST /v1/images/prune', { dry_run: true, older_than_days: 0 }],
+    ['POST /v1/images/prune', { dry_run: false }],
+    ['DELETE /v1/images/a%20b'],
+  ]);
+});
+
+function qcow2Head({ backing = 0n, features = 0n }): Buffer {
+  const head = Buffer.alloc(512);
+  head.write('514649fb00000003', 'hex');
+  head.writeBigUInt64BE(backing, 8);
+  head.writeBigUInt64BE(features, 72);
+  return head;
+}

@@ -1,0 +1,92 @@
+import { z } from 'zod';
+import type { RedfishClient } from '#conductor/drivers/redfish/client/client.ts';
+import { readEach, readMemberPaths } from '#conductor/drivers/redfish/client/collection.ts';
+import { readResource } from '#conductor/drivers/redfish/client/resource.ts';
+import { lenient, Reference } from '#conductor/drivers/redfish/client/schemas.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** A BMC's registry of its BIOS attributes (DMTF AttributeRegistry): advice, of one moment. */
+
+const RegistryFile = z.looseObject({
+  Id: lenient(z.string()),
+  Registry: lenient(z.string()),
+  Location: lenient(z.array(z.looseObject({ Language: lenient(z.string()), Uri: lenient(z.string()) }))),
+});
+
+const RegistryAttribute = z.looseObject({
+  AttributeName: z.string(),
+  Type: lenient(z.string()),
+  Value: lenient(z.array(z.looseObject({ ValueName: lenient(z.string()) }))),
+  LowerBound: lenient(z.number()),
+  UpperBound: lenient(z.number()),
+  MinLength: lenient(z.number()),
+  MaxLength: lenient(z.number()),
+  ReadOnly: lenient(z.boolean()),
+  ResetRequired: lenient(z.boolean()),
+  IsSystemUniqueProperty: lenient(z.boolean()),
+});
+export type RegistryAttribute = z.infer<typeof RegistryAttribute>;
+
+const AttributeRegistry = z.looseObject({
+  Id: lenient(z.string()),
+  // one bad entry must not cost the description of the others
+  RegistryEntries: lenient(z.looseObject({ Attributes: lenient(z.array(lenient(RegistryAttribute))) })),
+});
+type AttributeRegistry = z.infer<typeof AttributeRegistry>;
+
+const ServiceRegistries = z.looseObject({ Registries: lenient(Reference) });
+
+/**
+ * The descriptions of attributes by name, from the registry that a Bios resource names. Empty where the BMC has none:
+ * it is advice, and many BMCs name one that they do not serve.
+ */
+export async function readAttributeRegistry(
+  client: RedfishClient,
+  registry: string | null | undefined,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, RegistryAttribute>> {
+  if (!registry) return new Map();
+  try {
+    const found = await findRegistry(client, registry, signal);
+    const attributes = found?.RegistryEntries?.Attributes ?? [];
+    return new Map(attributes.flatMap((each) => (each ? [[each.AttributeName, each]] : [])));
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'bmc_error') return new Map();
+    throw error;
+  }
+}
+
+/**
+ * `registry` is the Id of the registry's document (DMTF Bios, `AttributeRegistry`). Most BMCs call the file that points
+ * to it the same; Dell has another name and another version there, so that only the document shows it.
+ */
+async function findRegistry(
+  client: RedfishClient,
+  registry: string,
+  signal: AbortSignal,
+): Promise<AttributeRegistry | undefined> {
+  const root = await readResource(client, '/redfish/v1/', ServiceRegistries, signal);
+  const path = root.data.Registries?.['@odata.id'] ?? '/redfish/v1/Registries';
+  const members = await readMemberPaths(client, path, signal);
+  const family = /^[A-Za-z]*/.exec(registry)?.[0] ?? registry;
+  // the member is usually called like the registry: that one is looked at first, for each look is a request
+  const likely = members.filter((member) => member.split('/').at(-1)?.startsWith(family));
+  for (const member of [...likely, ...members.filter((each) => !likely.includes(each))]) {
+    const [file] = (await readEach(client, [member], RegistryFile, signal)).read;
+    if (!file) continue;
+    const names = [file.data.Registry ?? '', file.data.Id ?? ''];
+    if (!names.some((name) => name.startsWith(family))) continue;
+    const places = file.data.Location ?? [];
+    const uri = (places.find(({ Language }) => Language?.startsWith('en')) ?? places[0])?.Uri;
+    if (!uri) continue;
+    const [document] = (await readEach(client, [uri], AttributeRegistry, signal)).read;
+    const shown = [...names, document?.data.Id ?? ''].map(plainVersion);
+    if (document && shown.includes(plainVersion(registry))) return document.data;
+  }
+  return undefined;
+}
+
+/** Versions are written `v1_0_0` and `1.0.0`, by Supermicro in two places of one BMC. */
+function plainVersion(name: string): string {
+  return name.replace(/\.v?(\d+)[._](\d+)[._](\d+)$/, '.$1.$2.$3');
+}

@@ -1,0 +1,84 @@
+import { z } from 'zod';
+import { type ComputerSystem, lenient, Message, Reference } from '#conductor/drivers/redfish/client/schemas.ts';
+
+/** Schemas of DMTF's Bios and its Settings object, as tolerant as `schemas.ts`; iLO 4 has its own form of both. */
+
+const Settings = z.looseObject({
+  SettingsObject: lenient(Reference),
+  SupportedApplyTimes: lenient(z.array(z.string())),
+  Messages: lenient(z.array(Message)),
+});
+const Link = lenient(z.looseObject({ '@odata.id': lenient(z.string()), href: lenient(z.string()) }));
+
+const Shown = z.looseObject({
+  '@odata.type': lenient(z.string()),
+  Type: lenient(z.string()),
+  Attributes: lenient(z.record(z.string(), z.unknown())),
+  AttributeRegistry: lenient(z.string()),
+  ResetBiosToDefaultsPending: lenient(z.boolean()),
+  '@Redfish.Settings': lenient(Settings),
+  Actions: lenient(z.looseObject({ '#Bios.ResetBios': lenient(z.looseObject({ target: lenient(z.string()) })) })),
+  Links: lenient(z.looseObject({ Settings: Link })),
+  links: lenient(z.looseObject({ Settings: Link })),
+  SettingsResult: lenient(z.looseObject({ Messages: lenient(z.array(Message)) })),
+});
+
+/** `isFlat`: the attributes stand among the resource's own properties, and are written there. */
+export const Bios = Shown.transform((shown) => ({
+  ...shown,
+  ...(isFlat(shown) ? fromFlat(shown) : {}),
+  isFlat: isFlat(shown),
+}));
+export type Bios = z.infer<typeof Bios>;
+
+/** Properties of iLO 4's Bios that are no attributes, as far as they are no objects. */
+const ownProperties = new Set(['AttributeRegistry', 'Description', 'ETag', 'Id', 'Modified', 'Name', 'Type']);
+
+function isFlat({ Attributes, Type, '@odata.type': type }: z.infer<typeof Shown>): boolean {
+  return Attributes === undefined && /^#?HpBios\./.test(type ?? Type ?? '');
+}
+
+function fromFlat(shown: z.infer<typeof Shown>) {
+  const attributes = Object.entries(shown).filter(
+    ([name, value]) => !ownProperties.has(name) && !name.includes('@') && (value === null || typeof value !== 'object'),
+  );
+  const place = pathOf(shown.Links?.Settings) ?? pathOf(shown.links?.Settings);
+  return {
+    Attributes: Object.fromEntries(attributes) as Record<string, unknown>,
+    '@Redfish.Settings': {
+      SettingsObject: place === undefined ? undefined : { '@odata.id': place },
+      SupportedApplyTimes: undefined,
+      Messages: shown.SettingsResult?.Messages,
+    },
+  };
+}
+
+function pathOf(link: z.infer<typeof Link>): string | undefined {
+  return link?.['@odata.id'] ?? link?.href ?? undefined;
+}
+
+const HpLinks = lenient(z.looseObject({ BIOS: Link }));
+const HpSystem = z.looseObject({
+  Oem: z.looseObject({ Hp: z.looseObject({ BIOS: Link, Links: HpLinks, links: HpLinks }) }),
+});
+
+/** Where a system's Bios is; `undefined` = it has none. */
+export function biosPlace(system: ComputerSystem): string | undefined {
+  const standard = system.Bios?.['@odata.id'];
+  if (standard !== undefined) return standard;
+  const hp = HpSystem.safeParse(system).data?.Oem.Hp;
+  return pathOf(hp?.Links?.BIOS) ?? pathOf(hp?.links?.BIOS) ?? pathOf(hp?.BIOS);
+}
+
+/** Lists what went wrong by a BMC's messages; one without a severity is a failure by its id alone. */
+export function failuresOf(messages: readonly z.infer<typeof Message>[]): readonly string[] {
+  return messages
+    .filter(({ MessageSeverity: severity, Severity: older, MessageId: id }) => {
+      const word = severity ?? older;
+      if (word != null) return ['Warning', 'Critical'].includes(word);
+      return id != null && !/(^|[.:])(Success|NoOperation|\w*ResetRequired)$/.test(id);
+    })
+    .map(
+      ({ Message: text, MessageId: id, MessageArgs: args }) => text || [id, ...(args ?? [])].join(' ') || 'no message',
+    );
+}

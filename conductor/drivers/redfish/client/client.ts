@@ -1,0 +1,143 @@
+import type { SessionRecord } from '#conductor/drivers/bmc-session.ts';
+import type { RedfishConnection } from '#conductor/drivers/redfish/client/driver-info.ts';
+import { bmcMessage, httpStatusOf, statusError } from '#conductor/drivers/redfish/client/errors.ts';
+import { requireOwnPath } from '#conductor/drivers/redfish/client/own-path.ts';
+import { createSender } from '#conductor/drivers/redfish/client/sending.ts';
+import { createCredentials } from '#conductor/drivers/redfish/client/sessions.ts';
+import {
+  createTransport,
+  isPage,
+  type RedfishAnswer,
+  type TransportRequest,
+} from '#conductor/drivers/redfish/client/transport.ts';
+import { type Clock, overdueTimers } from '#shared/clock.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import type { Log } from '#shared/log.ts';
+import type { OutboundRules } from '#shared/peers/outbound-url.ts';
+
+export interface RedfishClientOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Milliseconds to connect and to answer one request. */
+  readonly connectMs?: number;
+  readonly answerMs?: number;
+  /** How often a request is tried when the BMC is busy or away; default 5. */
+  readonly attempts?: number;
+  /** Milliseconds before the second try, doubled each time; default 500. */
+  readonly retryMs?: number;
+  /** Where BMCs may be; default: anywhere. */
+  readonly outbound?: OutboundRules | undefined;
+  /** Called when the BMC has taken the account's password. */
+  readonly loggedIn?: (() => void) | undefined;
+  /** Where its sessions go on record; default: nowhere. */
+  readonly sessions?: SessionRecord | undefined;
+}
+
+/** Requests to one BMC, authenticated and retried; all nodes behind the BMC share it. */
+export interface RedfishClient {
+  readonly origin: string;
+  readonly log: Log;
+  /**
+   * @throws AppError `bmc_error` (with `details.status`) for a status of 400 or above, `unavailable` when the BMC is busy
+   * or away even after retries, `timeout`, `aborted`.
+   */
+  request(options: TransportRequest): Promise<RedfishAnswer>;
+  /** Whether the BMC has taken its login, and not refused it since. */
+  hasAnswered(): boolean;
+  /** The headers that say who we are, for what is not a request of this client. */
+  login(signal: AbortSignal): Promise<Readonly<Record<string, string>>>;
+  /** Ends the session once no request is under way, then and after each that is still to come. */
+  endSession(): Promise<void>;
+  /** Ends session and connections. */
+  close(): Promise<void>;
+}
+
+/** A BMC that starts knows no account for a while; more tries might lock one whose password was changed. */
+const logins = 3;
+
+export function createRedfishClient(connection: RedfishConnection, options: RedfishClientOptions): RedfishClient {
+  const { clock, log, attempts = 5, retryMs = 500 } = options;
+  const limits = { connectMs: options.connectMs ?? 10_000, answerMs: options.answerMs ?? 30_000 };
+  const transport = createTransport(connection, limits, options.outbound);
+
+  const pauseMs = retryMs * 20;
+  const sendPatiently = createSender(transport, { clock, log, attempts, retryMs, pauseMs, origin: connection.origin });
+  const state = { hasAnswered: false, underWay: 0, isLeaving: false };
+  const loggedIn = (): void => (state.isLeaving ? undefined : options.loggedIn?.());
+  const credentials = createCredentials(connection, transport, sendPatiently, { ...options, loggedIn });
+
+  const ask = async (request: TransportRequest): Promise<RedfishAnswer> => {
+    const what = `${request.method} ${connection.origin}${request.path}`;
+    for (let hasLoggedIn = false; ; ) {
+      const auth = await credentials.headers(request.signal);
+      if (request.method !== 'GET') await overdueTimers();
+      const answer = await sendPatiently({ ...request, headers: { ...request.headers, ...auth } });
+      const { status, body } = answer;
+      if (state.hasAnswered && isPage(answer)) {
+        const message = `${what} answered ${status} with a page (it is text, not JSON): the BMC may be starting`;
+        throw new AppError('unavailable', message, { details: { sent: true } });
+      }
+      if (status < 300 || status === 304) {
+        state.hasAnswered ||= typeof body !== 'string';
+        return answer;
+      }
+      const { method, mayRepeat = method !== 'POST' } = request;
+      // in its own words the service has refused it
+      const isOfServer = method === 'GET' || (mayRepeat && bmcMessage(body) === '');
+      const isPassing = state.hasAnswered && status >= 500 && isOfServer;
+      const refused = statusError(what, status, { body, username: connection.username, isPassing });
+      // some BMCs forbid what comes with a session that they have forgotten
+      const isRefused = status === 401 || status === 403;
+      if (!isRefused || hasLoggedIn || !credentials.refused(auth, status)) throw refused;
+      hasLoggedIn = true;
+    }
+  };
+
+  /** Tries a login again that was taken before. */
+  const askKnown = async (request: TransportRequest): Promise<RedfishAnswer> => {
+    for (let login = 1; ; login += 1) {
+      try {
+        return await ask(request);
+      } catch (error) {
+        if (httpStatusOf(error) !== 401 || !state.hasAnswered || !request.signal) throw error;
+        if (login === logins) state.hasAnswered = false;
+        if (login === logins || (await isOver(clock.sleep(pauseMs * login, request.signal)))) throw error;
+      }
+    }
+  };
+
+  const leave = async (): Promise<void> => {
+    if (state.isLeaving && state.underWay === 0) await credentials.close();
+  };
+
+  return {
+    origin: connection.origin,
+    log,
+    request: async ({ path, ...rest }) => {
+      state.underWay += 1;
+      try {
+        return await askKnown({ ...rest, path: requireOwnPath(path, connection.origin) });
+      } finally {
+        state.underWay -= 1;
+        await leave();
+      }
+    },
+    hasAnswered: () => state.hasAnswered,
+    login: (signal) => credentials.headers(signal),
+    endSession: () => {
+      state.isLeaving = true;
+      return leave();
+    },
+    close: async () => {
+      await credentials.close();
+      await transport.close();
+    },
+  };
+}
+
+function isOver(pause: Promise<void>): Promise<boolean> {
+  return pause.then(
+    () => false,
+    () => true,
+  );
+}

@@ -1,0 +1,181 @@
+import type { BmcSession, SessionRecord } from '#conductor/drivers/bmc-session.ts';
+import { stoppedError } from '#conductor/drivers/call-deadline.ts';
+import type { RedfishConnection } from '#conductor/drivers/redfish/client/driver-info.ts';
+import { httpStatusOf, statusError } from '#conductor/drivers/redfish/client/errors.ts';
+import { ownPath } from '#conductor/drivers/redfish/client/own-path.ts';
+import { ServiceRoot, SessionService } from '#conductor/drivers/redfish/client/schemas.ts';
+import type { RedfishAnswer, Transport, TransportRequest } from '#conductor/drivers/redfish/client/transport.ts';
+import { AppError, errorCode } from '#shared/errors/app-error.ts';
+import type { Log } from '#shared/log.ts';
+
+/** Identity of the conductor to one BMC: a session that is made when first needed, HTTP Basic, or nobody. */
+export interface Credentials {
+  headers(signal: AbortSignal | undefined): Promise<Record<string, string>>;
+  /**
+   * The BMC answered 401 or 403 to a request with these headers; `true` when new ones are worth a try. A session that it
+   * may still know is ended.
+   */
+  refused(headers: Readonly<Record<string, string>>, status: number): boolean;
+  /** Ends the session at the BMC, which has room for few; the next request makes another one. */
+  close(): Promise<void>;
+}
+
+const loginTimeoutMs = 60_000;
+
+interface Session {
+  readonly token: string;
+  /** `undefined` when the BMC did not say where it is. */
+  readonly place: BmcSession | undefined;
+}
+
+/** Sends without credentials but with retries; never throws for a status. */
+export type SendOpen = (options: TransportRequest) => Promise<RedfishAnswer>;
+
+interface CredentialsOptions {
+  readonly log: Log;
+  readonly loggedIn?: (() => void) | undefined;
+  readonly sessions?: SessionRecord | undefined;
+}
+
+export function createCredentials(
+  connection: RedfishConnection,
+  transport: Transport,
+  sendOpen: SendOpen,
+  options: CredentialsOptions,
+): Credentials {
+  const { username, password = '', authType } = connection;
+  const { log, sessions } = options;
+  if (username === undefined) return { headers: async () => ({}), refused: () => false, close: async () => undefined };
+  const basic = { authorization: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}` };
+  let useBasic = authType === 'basic';
+  let hasService = true;
+  let session: Promise<Session> | undefined;
+  let current: Session | undefined;
+  const end = (ended: Session): Promise<void> => endSession(ended, transport, options);
+
+  return {
+    headers: async (signal) => {
+      if (useBasic) return basic;
+      // requests that start together share one login
+      session ??= logIn(connection, sendOpen, options);
+      try {
+        current = await unlessAborted(session, signal, `login at ${connection.origin}`);
+        return { 'x-auth-token': current.token };
+      } catch (error) {
+        if (signal?.aborted) throw error;
+        session = undefined;
+        const status = httpStatusOf(error);
+        if (authType === 'session' || status === undefined || status === 401) throw error;
+        log.info({ bmc: connection.origin, status }, 'no Redfish session available, using HTTP Basic');
+        useBasic = true;
+        hasService = errorCode(error) !== 'not_supported';
+        return basic;
+      }
+    },
+    refused: (headers, status) => {
+      if (headers['x-auth-token'] === undefined) {
+        // what kept a session from being made may be over, and many BMCs don't take HTTP Basic
+        const mayBeMade = authType === 'auto' && useBasic && hasService;
+        useBasic &&= !mayBeMade;
+        return mayBeMade;
+      }
+      if (current && headers['x-auth-token'] === current.token) {
+        // of what a 401 refuses the BMC knows nothing
+        if (status === 403) void end(current);
+        else if (current.place) void sessions?.ended(current.place);
+        session = undefined;
+        current = undefined;
+      }
+      return true;
+    },
+    close: async () => {
+      // one that is being made, or whose caller did not wait for it, is a session at the BMC as well
+      const ended = current ?? (await session?.catch(() => undefined));
+      session = undefined;
+      current = undefined;
+      if (ended) await end(ended);
+    },
+  };
+}
+
+async function logIn(
+  { origin, username = '', password = '' }: RedfishConnection,
+  sendOpen: SendOpen,
+  { loggedIn, sessions }: CredentialsOptions,
+): Promise<Session> {
+  // several requests may wait for this login, so none of them may take it down with its own signal
+  const signal = AbortSignal.timeout(loginTimeoutMs);
+  const sessionsPath = await findSessionsPath(sendOpen, signal);
+  const what = `login at ${origin}`;
+  if (sessionsPath === undefined) {
+    throw new AppError('not_supported', `${what}: the BMC has no session service`, { details: { status: 404 } });
+  }
+  const body = { UserName: username, Password: password };
+  const answer = await sendOpen({ method: 'POST', path: sessionsPath, body, signal });
+  if (answer.status >= 300) throw statusError(what, answer.status, { body: answer.body, username });
+  const token = answer.headers['x-auth-token'];
+  if (token === undefined)
+    throw new AppError('bmc_error', `${what} gave no X-Auth-Token`, { details: { status: 501 } });
+  loggedIn?.();
+  const path = sessionPath(answer, origin);
+  if (path === undefined) return { token, place: undefined };
+  const place = { origin, path, username };
+  // should a BMC's path tell the token, it is kept nowhere
+  if (!path.includes(token)) await sessions?.opened(place);
+  return { token, place };
+}
+
+async function endSession(
+  { place, token }: Session,
+  transport: Transport,
+  { log, sessions }: CredentialsOptions,
+): Promise<void> {
+  if (!place) return;
+  const { origin, path } = place;
+  const headers = { 'x-auth-token': token };
+  try {
+    const { status } = await transport.send({ method: 'DELETE', path, headers, signal: AbortSignal.timeout(5000) });
+    await (status < 500 ? sessions?.ended(place) : sessions?.left(place));
+  } catch (error) {
+    log.debug({ err: error, bmc: origin }, 'Redfish session could not be ended');
+    await sessions?.left(place);
+  }
+}
+
+/**
+ * Where sessions are made: `Links.Sessions` of the root, else the SessionService's; the usual path when the root can't
+ * be read. `undefined` when the root names neither: such a BMC answers 401 to a login, too, as to everything.
+ */
+async function findSessionsPath(sendOpen: SendOpen, signal: AbortSignal): Promise<string | undefined> {
+  const usual = '/redfish/v1/SessionService/Sessions';
+  const get = (path: string): Promise<RedfishAnswer> => sendOpen({ method: 'GET', path, signal });
+  const root = ServiceRoot.safeParse((await get('/redfish/v1/')).body);
+  if (!root.success) return usual;
+  const linked = root.data.Links?.Sessions?.['@odata.id'];
+  if (linked !== undefined) return linked;
+  const servicePath = root.data.SessionService?.['@odata.id'];
+  if (servicePath === undefined) return undefined;
+  // many services want credentials for this one; then the path is guessed from the service's own
+  const service = SessionService.safeParse((await get(servicePath)).body);
+  return (service.success && service.data.Sessions?.['@odata.id']) || `${servicePath.replace(/\/$/, '')}/Sessions`;
+}
+
+/** The session's own path, from `Location` (path or URL) or, where a BMC forgets that, from the body. */
+function sessionPath(answer: RedfishAnswer, origin: string): string | undefined {
+  const body = answer.body as { '@odata.id'?: unknown } | undefined;
+  const place = answer.headers['location'] ?? body?.['@odata.id'];
+  return typeof place === 'string' ? ownPath(place, origin) : undefined;
+}
+
+async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined, what: string): Promise<T> {
+  if (!signal) return promise;
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = (): void => aborted.reject(stoppedError(signal, what));
+  if (signal.aborted) onAbort();
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    return await Promise.race([promise, aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}

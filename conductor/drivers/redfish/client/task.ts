@@ -1,0 +1,127 @@
+import { stoppedError } from '#conductor/drivers/call-deadline.ts';
+import type { RedfishClient } from '#conductor/drivers/redfish/client/client.ts';
+import { httpStatusOf } from '#conductor/drivers/redfish/client/errors.ts';
+import { ownPath } from '#conductor/drivers/redfish/client/own-path.ts';
+import { Task } from '#conductor/drivers/redfish/client/schemas.ts';
+import { lookAtTask, type TaskLook } from '#conductor/drivers/redfish/client/task-states.ts';
+import type { RedfishAnswer } from '#conductor/drivers/redfish/client/transport.ts';
+import type { Clock } from '#shared/clock.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+const firstPollMs = 50;
+const pollMs = 1000;
+
+interface FollowOptions {
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  /** Milliseconds that a task may be pending until it is left to the next reset; default: it is followed to its end. */
+  readonly leavePendingAfterMs?: number;
+  /** The caller looks at what the task makes: a BMC that has forgotten it is no error. */
+  readonly isLookedAt?: boolean;
+}
+
+/**
+ * Follows the task of an accepted request to its end; any other answer is at its end already. A 202 that names no monitor
+ * can't be followed: the caller's own confirmation has to do.
+ * @returns whether the end was seen; not so of a task that was left pending, or that the BMC has forgotten
+ * @throws AppError `bmc_error` when the task failed, or when the BMC has forgotten it and the caller doesn't look itself
+ */
+export async function finishTask(
+  client: RedfishClient,
+  answer: RedfishAnswer,
+  what: string,
+  options: FollowOptions,
+): Promise<boolean> {
+  const { clock, signal, leavePendingAfterMs = Number.POSITIVE_INFINITY } = options;
+  let look = lookAtTask(answer);
+  let monitor = monitorOf(answer, client.origin);
+  let pendingMs = 0;
+  for (let waitMs = firstPollMs; monitor !== undefined && isOpen(look); waitMs = Math.min(waitMs * 2, pollMs)) {
+    pendingMs = look.state === 'pending' ? pendingMs : 0;
+    if (look.state === 'pending' && pendingMs >= leavePendingAfterMs) return false;
+    await clock.sleep(waitMs, signal).catch(() => {
+      throw stoppedError(signal, `${what} (task ${monitor})`);
+    });
+    pendingMs += waitMs;
+    const next = await lookAgain(client, monitor, signal);
+    if (next === undefined) continue;
+    if (next === 'lost') {
+      if (options.isLookedAt) return false;
+      throw new AppError(
+        'bmc_error',
+        `${what}: the BMC has forgotten its task ${monitor}, so that nothing shows its end`,
+      );
+    }
+    look = lookAtTask(next);
+    monitor = monitorOf(next, client.origin) ?? monitor;
+  }
+  throwIfFailed(look, what);
+  return !isOpen(look);
+}
+
+/**
+ * Looks once at the task of an accepted request: for work that the BMC takes up at the next reset, where the end can't be
+ * awaited but a failure may be known at once. Answers whether it has ended.
+ * @throws AppError `bmc_error` when the task failed already
+ */
+export async function peekTask(
+  client: RedfishClient,
+  answer: RedfishAnswer,
+  what: string,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const look = lookAtTask(answer);
+  throwIfFailed(look, what);
+  if (!isOpen(look)) return true;
+  const monitor = monitorOf(answer, client.origin);
+  const next = monitor === undefined ? undefined : await lookAgain(client, monitor, signal);
+  if (next === undefined || next === 'lost') return next === 'lost';
+  const later = lookAtTask(next);
+  throwIfFailed(later, what);
+  return !isOpen(later);
+}
+
+/** `undefined` = the BMC has not answered now, or its web server has in its place: only the task's own word is its end. */
+async function lookAgain(
+  client: RedfishClient,
+  monitor: string,
+  signal: AbortSignal,
+): Promise<RedfishAnswer | 'lost' | undefined> {
+  try {
+    return await readTask(client, monitor, signal);
+  } catch (error) {
+    if (signal.aborted) throw error;
+    return undefined;
+  }
+}
+
+function isOpen({ state }: TaskLook): boolean {
+  return state === 'pending' || state === 'running';
+}
+
+/** `lost`: HPE deletes a task's monitor when it ends, and a BMC that has restarted knows none. */
+export async function readTask(
+  client: RedfishClient,
+  path: string,
+  signal: AbortSignal,
+): Promise<RedfishAnswer | 'lost'> {
+  try {
+    return await client.request({ method: 'GET', path, signal });
+  } catch (error) {
+    if (httpStatusOf(error) === 404 || httpStatusOf(error) === 410) return 'lost';
+    throw error;
+  }
+}
+
+/** The path and query of the task, or of its monitor, that an answer names; `undefined` for one that is no task's. */
+export function monitorOf(answer: RedfishAnswer, origin: string): string | undefined {
+  const { data } = Task.safeParse(answer.body);
+  if (answer.status !== 202 && !data?.TaskState) return undefined;
+  const place = answer.headers['location'] ?? data?.TaskMonitor ?? data?.['@odata.id'];
+  return place ? ownPath(place, origin) : undefined;
+}
+
+/** @throws AppError `bmc_error` for a task that failed, with its messages. */
+export function throwIfFailed(look: TaskLook, what: string): void {
+  if (look.state === 'failed') throw new AppError('bmc_error', `${what}: ${look.why}`);
+}

@@ -1,0 +1,84 @@
+import {
+  allVlans,
+  type FoundVlans,
+  isolated,
+  type PortVlans,
+  portVlans,
+  readVlans,
+  vlanList,
+} from '#conductor/model/port-vlans.ts';
+import { vlanAfter } from '#conductor/networks/switches/command-line/lines/interface-sections.ts';
+
+/**
+ * Ports in the words that Cisco's family of command lines shares. VLANs come before the mode: in between a port would be a
+ * trunk of all VLANs, or in VLAN 1.
+ */
+
+/** Lines that some ports or switches need beside these. */
+export interface MoreLines {
+  /** Before the mode: on a switch that knows ISL too, `switchport trunk encapsulation dot1q`. */
+  readonly beforeMode?: readonly string[];
+  /** Lines that remove what else would carry a network: `no switchport voice vlan`. */
+  readonly away?: readonly string[];
+}
+
+/** @param opens `interface Ethernet1/1, Ethernet1/2` */
+export function isolateLines(opens: string, { beforeMode = [], away = [] }: MoreLines = {}): string[] {
+  return [
+    opens,
+    'switchport',
+    'switchport trunk allowed vlan none',
+    ...beforeMode,
+    'switchport mode trunk',
+    'no switchport trunk native vlan',
+    'no switchport access vlan',
+    ...away,
+    'exit',
+  ];
+}
+
+export function accessLines(opens: string, vlan: number, { away = [] }: MoreLines = {}): string[] {
+  return [
+    opens,
+    'switchport',
+    ...away,
+    `switchport access vlan ${vlan}`,
+    'switchport mode access',
+    'switchport trunk allowed vlan none',
+    'no switchport trunk native vlan',
+    'exit',
+  ];
+}
+
+/** Without an untagged VLAN the native one is 1, which the list lacks: what comes without a tag is dropped. */
+export function trunkLines(opens: string, vlans: PortVlans, { beforeMode = [], away = [] }: MoreLines = {}): string[] {
+  return [
+    opens,
+    'switchport',
+    ...away,
+    vlans.untagged === undefined ? 'no switchport trunk native vlan' : `switchport trunk native vlan ${vlans.untagged}`,
+    `switchport trunk allowed vlan ${vlanList(allVlans(vlans))}`,
+    ...beforeMode,
+    'switchport mode trunk',
+    'no switchport access vlan',
+    'exit',
+  ];
+}
+
+/** VLAN of a port whose configuration has no line about it. */
+export const defaultVlan = 1;
+
+/** The VLANs of a trunk from its lines in the configuration; long lists go on with `add`. */
+export function trunkVlans(lines: readonly string[]): FoundVlans {
+  const [list, ...others] = lines.flatMap(
+    (line) => /^switchport trunk allowed vlan (?!add )(.+)$/.exec(line)?.[1] ?? [],
+  );
+  const more = lines.flatMap((line) => /^switchport trunk allowed vlan add (.+)$/.exec(line)?.[1] ?? []);
+  // what is added to a list that is not there is added to all
+  if (list === undefined || others.length > 0) return 'other';
+  if (list === 'none' && more.length === 0) return isolated;
+  const listed = readVlans([...(list === 'none' ? [] : [list]), ...more].join());
+  const native = vlanAfter(lines, 'switchport trunk native vlan', defaultVlan);
+  if (!listed || native === undefined) return 'other';
+  return portVlans(listed.includes(native) ? native : undefined, listed);
+}

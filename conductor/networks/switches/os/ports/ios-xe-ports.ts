@@ -1,0 +1,90 @@
+import { type FoundVlans, portVlans, readVlan } from '#conductor/model/port-vlans.ts';
+import { describedIn } from '#conductor/networks/switches/command-line/hold-ports.ts';
+import { vlanAfter } from '#conductor/networks/switches/command-line/lines/interface-sections.ts';
+import { carriedBy, type KnownWords, knownPorts } from '#conductor/networks/switches/command-line/lines/known-ports.ts';
+import { defaultVlan, trunkVlans } from '#conductor/networks/switches/command-line/lines/switchport-lines.ts';
+import { switchportWords } from '#conductor/networks/switches/command-line/lines/switchport-words.ts';
+
+/** Reads ports of Cisco IOS-XE and IOS from their lines and from `show interfaces switchport`. Pure. */
+
+export const voiceLine = 'switchport voice vlan';
+export const encapsulationLine = 'switchport trunk encapsulation';
+const words: KnownWords = {
+  ...switchportWords,
+  networks: [...switchportWords.networks, /^switchport trunk encapsulation dot1q$/],
+};
+
+/** From a block of `show interfaces switchport`. */
+export interface ShownPort {
+  readonly isSwitchport: boolean;
+  /** `static access`, `trunk`, `down`, `tunnel` … */
+  readonly mode: string | undefined;
+  readonly encapsulation: string | undefined;
+  readonly accessVlan: number | undefined;
+  readonly voiceVlan: string | undefined;
+}
+
+export function shownPorts(text: string, longName: (name: string) => string): Map<string, ShownPort> {
+  const blocks = text.split(/^(?=Name: )/m);
+  return new Map(
+    blocks.flatMap((block) => {
+      const field = (name: string): string | undefined => new RegExp(`^${name}: *(.*?) *$`, 'm').exec(block)?.[1];
+      const name = field('Name');
+      if (name === undefined) return [];
+      const shown: ShownPort = {
+        isSwitchport: field('Switchport') === 'Enabled',
+        mode: field('Operational Mode'),
+        encapsulation: field('Administrative Trunking Encapsulation'),
+        accessVlan: readVlan(/^\d+/.exec(field('Access Mode VLAN') ?? '')?.[0]),
+        voiceVlan: field('Voice VLAN'),
+      };
+      return [[longName(name), shown] as const];
+    }),
+  );
+}
+
+/** Whether the port does otherwise than its lines say: a template, a login by 802.1X or a session of SPAN has set it. */
+function contradicts(lines: readonly string[], shown: ShownPort | undefined): boolean {
+  if (!shown) return false;
+  const { isSwitchport, mode, accessVlan, voiceVlan = 'none' } = shown;
+  if (voiceVlan !== 'none' || isSwitchport === lines.includes('no switchport') || mode === undefined) return true;
+  if (mode.startsWith('down')) return false;
+  if (lines.includes('switchport mode trunk')) return !mode.startsWith('trunk');
+  return !mode.startsWith('static access') || accessVlan !== vlanAfter(lines, 'switchport access vlan', defaultVlan);
+}
+
+export function readIosPorts(
+  sections: ReadonlyMap<string, readonly string[]>,
+  shown: ReadonlyMap<string, ShownPort>,
+  mirrorsOf: (portId: string) => readonly string[],
+) {
+  const all = [...sections].map(([portId, lines]) => [portId, [...lines, ...mirrorsOf(portId)]] as const);
+  return {
+    ...knownPorts(all, words, (lines, portId) => (contradicts(lines, shown.get(portId)) ? 'other' : vlansOf(lines))),
+    carried: carriedBy(sections, (lines, portId) => carriedVlans(lines, portId, shown)),
+  };
+}
+
+/** Routed ports carry no VLAN of the switch; those that nobody has set and phones' ports carry a few. */
+function carriedVlans(
+  lines: readonly string[],
+  portId: string,
+  shown: ReadonlyMap<string, ShownPort>,
+): readonly (number | undefined)[] | undefined {
+  const its = shown.get(portId);
+  const isRouted = lines.some((line) => /^(no switchport|(ip )?vrf forwarding .*|ip address .*)$/.test(line));
+  if (isRouted || (shown.size > 0 && !its)) return [];
+  const odd = /^switchport mode (?!access)|^switchport access vlan (?!\d+$)|^channel-group/;
+  if (lines.some((line) => odd.test(line)) || its?.mode?.startsWith('trunk')) return undefined;
+  const phones = lines.filter((line) => line.startsWith(voiceLine));
+  if (phones.length === 0 && its?.voiceVlan !== undefined && its.voiceVlan !== 'none') return undefined;
+  const access = its ? its.accessVlan : vlanAfter(lines, 'switchport access vlan', defaultVlan);
+  return [access, ...phones.map((line) => readVlan(line.slice(voiceLine.length + 1)))];
+}
+
+function vlansOf(lines: readonly string[]): FoundVlans {
+  if (lines.includes('no switchport') || describedIn(lines).isDown) return 'other';
+  if (lines.includes('switchport mode trunk')) return trunkVlans(lines);
+  const access = vlanAfter(lines, 'switchport access vlan', defaultVlan);
+  return lines.includes('switchport mode access') && access !== undefined ? portVlans(access) : 'other';
+}
