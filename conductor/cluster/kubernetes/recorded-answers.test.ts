@@ -1,12 +1,13 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { isUnknownNode } from '#conductor/cluster/cluster-faults.ts';
 import { motion } from '#conductor/cluster/kubernetes/clear-labels.ts';
 import {
   ClusterNode,
+  cordon,
   isCordoned,
   listAll,
   listPodsOf,
@@ -25,7 +26,8 @@ import { planDrain, podFate } from '#conductor/cluster/kubernetes/plan-drain.ts'
 import { requireSameMachine, requireUnderNoOtherName } from '#conductor/cluster/kubernetes/same-machine.ts';
 import { errorChain, isRetryable } from '#shared/errors/app-error.ts';
 import { readRecordings } from '#test/recorded/read-recordings.ts';
-import { replayAnswers } from '#test/recorded/replay-answers.ts';
+import { readAnswers } from '#test/recorded/recorded-answers.ts';
+import { startKubernetesSimulator } from '#test/simulators/kubernetes/simulator.ts';
 
 const refused = z.literal('refused');
 const byPod = z.record(z.string(), z.string());
@@ -57,31 +59,46 @@ type Reading = z.infer<typeof Reading>;
 const { signal } = new AbortController();
 const recordings = await readRecordings('kubernetes', Reading);
 
-test.each(recordings)('$name: $shows', async ({ outputs, reading }) => {
-  const server = await replayAnswers(outputs);
+/** The API server of a recording, and the way that flows have to it. */
+async function begin(outputs: Readonly<Record<string, string>>) {
+  const simulator = await startKubernetesSimulator({ recorded: outputs });
   const directory = await mkdtemp(join(tmpdir(), 'baton-recorded-'));
   const kubeconfig = join(directory, 'kubeconfig');
-  const context = { cluster: 'c', user: 'u' };
-  await writeFile(
-    kubeconfig,
-    JSON.stringify({
-      clusters: [{ name: 'c', cluster: { server: server.url, 'insecure-skip-tls-verify': true } }],
-      users: [{ name: 'u', user: { token: 't' } }],
-      contexts: [{ name: 'x', context }],
-      'current-context': 'x',
-    }),
-  );
+  await writeFile(kubeconfig, simulator.kubeconfig());
   const cluster = await openCluster(kubeconfig);
-  try {
-    const refusals: unknown[] = [];
-    const now = await read(cluster, reading, refusals);
-    expect(now).toEqual(reading);
-    expect(server.missing).toEqual([]);
-  } finally {
+  onTestFinished(async () => {
     await cluster.close();
-    await server.close();
+    await simulator.close();
     await rm(directory, { recursive: true });
-  }
+  });
+  return { simulator, cluster };
+}
+
+test.each(recordings)('$name: $shows', async ({ outputs, reading }) => {
+  const { simulator, cluster } = await begin(outputs);
+  const refusals: unknown[] = [];
+  const now = await read(cluster, reading, refusals);
+  expect(now).toEqual(reading);
+  const find = readAnswers(outputs);
+  const missing = simulator.requests.filter(({ method, path }) => !find(method, new URL(path, simulator.server)));
+  expect(missing).toEqual([]);
+});
+
+const withNode = recordings.filter(({ reading }) => typeof reading.node === 'object');
+
+test.each(withNode)('$name: its node is cordoned, and reads as before', async ({ outputs, reading }) => {
+  const { cluster } = await begin(outputs);
+  await cordon(cluster, await readNode(cluster, 'n1'), signal);
+  expect(await lookAt(cluster)).toEqual({ ...(reading.node as object), cordoned: true });
+});
+
+test('what was not recorded is not told, whatever was changed', async () => {
+  const [recording] = withNode.filter(({ outputs }) => !('GET /api/v1/nodes' in outputs));
+  const { simulator, cluster } = await begin(recording?.outputs ?? {});
+  await cordon(cluster, await readNode(cluster, 'n1'), signal);
+  expect((await fetch(`${simulator.server}/api/v1/nodes`)).status).toBe(501);
+  expect((await fetch(`${simulator.server}/api/v1/nodes/n1`)).status).toBe(200);
+  expect((await fetch(`${simulator.server}/api/v1/pods`)).status).toBe(501);
 });
 
 /** Reads what the recording is about. */

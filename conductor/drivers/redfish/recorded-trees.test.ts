@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import type { Bmc } from '#conductor/drivers/interfaces.ts';
 import { redfishHardwareType } from '#conductor/drivers/redfish/redfish.ts';
@@ -6,7 +6,9 @@ import { errorChain } from '#shared/errors/app-error.ts';
 import { silentLog } from '#shared/log.ts';
 import { run } from '#shared/process/run.ts';
 import { readRecordings } from '#test/recorded/read-recordings.ts';
-import { replayAnswers } from '#test/recorded/replay-answers.ts';
+import { readAnswers } from '#test/recorded/recorded-answers.ts';
+import { createMemoryMachine } from '#test/simulators/redfish/machine.ts';
+import { startRedfishSimulator } from '#test/simulators/redfish/simulator.ts';
 
 const refused = z.literal('refused');
 const Reading = z
@@ -32,23 +34,58 @@ type Reading = z.infer<typeof Reading>;
 
 const recordings = await readRecordings('redfish', Reading);
 
-test.each(recordings)('$name: $shows', async ({ outputs, reading }) => {
-  const server = await replayAnswers(outputs);
+/** The BMC of a recording, and the driver's way to it. */
+async function begin(outputs: Readonly<Record<string, string>>) {
+  const account = { username: 'admin', password: 'open sesame' };
+  const simulator = await startRedfishSimulator({ ...account, machine: createMemoryMachine(), recorded: outputs });
   const type = redfishHardwareType({ run, log: silentLog }, { retryMs: 1 });
   const bmc = type.connect({
-    redfish_address: server.url,
-    redfish_username: 'admin',
-    redfish_password: 'open sesame',
+    redfish_address: simulator.address,
+    redfish_username: account.username,
+    redfish_password: account.password,
     redfish_auth_type: 'basic',
   });
-  try {
-    expect(await read(bmc, reading)).toEqual(reading);
-    // where settings may be without a link
-    expect(server.missing.filter((line) => !/\/(SD|Settings)$/.test(line))).toEqual([]);
-  } finally {
+  onTestFinished(async () => {
     await type.close?.();
-    await server.close();
-  }
+    await simulator.close();
+  });
+  return { simulator, bmc };
+}
+
+test.each(recordings)('$name: $shows', async ({ outputs, reading }) => {
+  const { simulator, bmc } = await begin(outputs);
+  expect(await read(bmc, reading)).toEqual(reading);
+  const find = readAnswers(outputs);
+  const missing = simulator.requests.filter(
+    ({ method, path, query }) => find(method, new URL(`${path}${query}`, 'http://bmc')) === undefined,
+  );
+  // where settings may be without a link
+  expect(missing.map(({ path }) => path).filter((path) => !/\/(SD|Settings)$/.test(path))).toEqual([]);
+});
+
+const settable = recordings.filter(({ outputs }) =>
+  Object.values(outputs).some((text) => text.includes('BootSourceOverrideTarget@')),
+);
+
+test.each(settable)('$name: a boot device is set, the rest stays as it was recorded', async ({ outputs, reading }) => {
+  const { bmc } = await begin(outputs);
+  const { boot, ...others } = reading;
+  expect(boot?.device).not.toBe('bios');
+  await bmc.management.setBootDevice('bios', { persistent: false });
+  expect(await bmc.management.getBootDevice()).toMatchObject({ bootDevice: 'bios' });
+  expect(await read(bmc, others)).toEqual(others);
+});
+
+test('what was not recorded is not told, nor done', async () => {
+  const [recording] = recordings.filter(({ name }) => name === 'openbmc/no-override');
+  const { simulator } = await begin(recording?.outputs ?? {});
+  const ask = async (method: string, path: string) => {
+    const headers = { authorization: `Basic ${btoa('admin:open sesame')}` };
+    return (await fetch(`${simulator.address}/redfish/v1/${path}`, { method, headers })).status;
+  };
+  expect(await ask('GET', 'Systems/system')).toBe(200);
+  expect(await ask('GET', 'Chassis')).toBe(501);
+  expect(await ask('POST', 'Systems/system/Actions/ComputerSystem.Reset')).toBe(501);
 });
 
 async function read(bmc: Bmc, about: Reading): Promise<Reading> {

@@ -7,7 +7,9 @@ import {
 } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import type { RecordedAnswer } from '#test/recorded/recorded-answers.ts';
 import { type AccessControl, createAccessControl } from '#test/simulators/kubernetes/access.ts';
+import { beginRecorded } from '#test/simulators/kubernetes/recorded-answers.ts';
 import { Refusal, statusBody } from '#test/simulators/kubernetes/refusal.ts';
 import { createService } from '#test/simulators/kubernetes/service.ts';
 import { createStore, type Store } from '#test/simulators/kubernetes/store.ts';
@@ -25,6 +27,8 @@ export interface KubernetesSimulatorOptions {
   /** `v1beta1` as in clusters older than 1.22; default `v1`. */
   readonly eviction?: 'v1' | 'v1beta1';
   readonly pace?: Partial<Pace>;
+  /** Recorded answers that it begins with, by `GET /path`; of kinds that they don't show it says nothing. */
+  readonly recorded?: Readonly<Record<string, string>>;
 }
 
 export interface KubernetesSimulator {
@@ -55,6 +59,7 @@ export interface KubernetesSimulator {
 /** Starts an API server with kubelets and controllers behind it; any number may run in one process. */
 export async function startKubernetesSimulator(options: KubernetesSimulatorOptions = {}): Promise<KubernetesSimulator> {
   const store = createStore();
+  const showRecorded = beginRecorded(store, options.recorded);
   const world = createWorld(store, { startMs: 20, leaseMs: 1_000, lostMs: 500, ...options.pace });
   const access = createAccessControl(options);
   const service = createService({ store, access, eviction: options.eviction ?? 'v1', bookmarkMs: 1_000 });
@@ -81,6 +86,7 @@ export async function startKubernetesSimulator(options: KubernetesSimulatorOptio
       return;
     }
     access.require(request, url);
+    if (sentRecorded(response, showRecorded(method, url))) return;
     const answer = service({ method, url, headers: request.headers, body }, response);
     if (answer && fault?.dropAnswer) request.socket.destroy();
     else if (answer) send(response, answer.status, answer.body);
@@ -127,10 +133,7 @@ export async function startKubernetesSimulator(options: KubernetesSimulatorOptio
     connectionCount: () => state.connections,
     endWatches,
     kubeconfig: (caFile) => kubeconfig(address, options.token, caFile),
-    close: () => {
-      world.close();
-      return end(server);
-    },
+    close: () => end(server, world),
   };
 }
 
@@ -143,7 +146,8 @@ function newServer(tls: KubernetesSimulatorOptions['tls'], listener: RequestList
   return server;
 }
 
-function end(server: Server): Promise<void> {
+function end(server: Server, world: World): Promise<void> {
+  world.close();
   return new Promise((resolve, reject) => {
     server.close((error) => (error ? reject(error) : resolve()));
     server.closeAllConnections();
@@ -162,6 +166,14 @@ function send(response: ServerResponse, status: number, body: unknown): void {
   const isText = typeof body === 'string';
   response.writeHead(status, { 'content-type': isText ? 'text/plain; charset=utf-8' : 'application/json' });
   response.end(isText ? body : JSON.stringify(body));
+}
+
+function sentRecorded(response: ServerResponse, answer: RecordedAnswer | undefined): boolean {
+  if (!answer) return false;
+  // the server's clock is a part of what it says
+  response.sendDate = answer.headers === undefined;
+  response.writeHead(answer.status, answer.headers ?? { 'content-type': 'application/json' }).end(answer.body);
+  return true;
 }
 
 /** JSON is YAML. */

@@ -24,8 +24,8 @@ export interface Store {
   find(plural: string, name: string, namespace?: string): Resource | undefined;
   /** @throws Refusal NotFound */
   get(plural: string, name: string, namespace?: string): Resource;
-  /** @throws Refusal AlreadyExists */
-  create(plural: string, draft: Draft): Resource;
+  /** @param uid default: a new one. @throws Refusal AlreadyExists */
+  create(plural: string, draft: Draft, uid?: string): Resource;
   /** @throws Refusal Conflict when the draft has another version or uid than the object, NotFound */
   replace(plural: string, draft: Draft): Resource;
   remove(plural: string, object: Resource): Resource;
@@ -78,7 +78,7 @@ export function createStore(): Store {
       [...table(plural).values()].filter(({ metadata }) => namespace === undefined || metadata.namespace === namespace),
     find,
     get,
-    create: (plural, draft) => {
+    create: (plural, draft, uid = randomUUID()) => {
       const type = typeOf(plural);
       const namespace = type.namespaced ? (draft.metadata.namespace ?? 'default') : undefined;
       if (find(plural, draft.metadata.name, namespace)) {
@@ -87,7 +87,7 @@ export function createStore(): Store {
       const metadata: Metadata = {
         ...draft.metadata,
         ...(namespace === undefined ? {} : { namespace }),
-        uid: randomUUID(),
+        uid,
         resourceVersion: '',
         creationTimestamp: timestamp(),
       };

@@ -2,10 +2,12 @@ import { createServer as createHttpServer, type IncomingMessage, type ServerResp
 import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
+import { notRecorded } from '#test/recorded/recorded-answers.ts';
 import { type Answer, errorAnswer, readBody } from '#test/simulators/redfish/answers.ts';
 import { brokenMember, withOddMembers } from '#test/simulators/redfish/collections.ts';
 import { createFaultList, type Fault, type Quirks, standardQuirks } from '#test/simulators/redfish/faults.ts';
 import type { SimulatedMachine } from '#test/simulators/redfish/machine.ts';
+import { recordedTree } from '#test/simulators/redfish/recorded-tree.ts';
 import { serveSerialConsole } from '#test/simulators/redfish/serial-console.ts';
 import { createService, type RedfishService } from '#test/simulators/redfish/service.ts';
 import type { Counters } from '#test/simulators/redfish/service-state.ts';
@@ -27,6 +29,8 @@ export interface RedfishSimulatorOptions {
     readonly ciphers?: string;
   };
   readonly quirks?: Partial<Quirks>;
+  /** Recorded answers that it begins with, by `GET /path`; it has nothing beside them. */
+  readonly recorded?: Readonly<Record<string, string>>;
 }
 
 interface SeenRequest {
@@ -66,7 +70,9 @@ export interface RedfishSimulator {
 
 /** Starts a BMC that speaks Redfish for one machine; any number may run in one process. */
 export async function startRedfishSimulator(options: RedfishSimulatorOptions): Promise<RedfishSimulator> {
-  const quirks: Quirks = { ...standardQuirks, ...options.quirks };
+  const tree = options.recorded && recordedTree(options.recorded);
+  await tree?.begin(options.machine);
+  const quirks: Quirks = { ...standardQuirks, ...tree?.quirks, ...options.quirks };
   const counters = noneYet();
   const faults = createFaultList();
   const requests: SeenRequest[] = [];
@@ -75,7 +81,8 @@ export async function startRedfishSimulator(options: RedfishSimulatorOptions): P
 
   const answerRequest = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const method = request.method ?? 'GET';
-    const { pathname: path, search: query } = new URL(request.url ?? '/', 'http://bmc');
+    const url = new URL(request.url ?? '/', 'http://bmc');
+    const { pathname: path, search: query } = url;
     const body = await readBody(request);
     counters.requests += 1;
     requests.push({ method, path, query, headers: request.headers, body });
@@ -92,7 +99,10 @@ export async function startRedfishSimulator(options: RedfishSimulatorOptions): P
     }
     const own = (text: string): string => renamed(text, quirks, 'from BMC');
     const asked = { method, path: own(path), headers: request.headers, body: own(body) };
-    const answer = brokenMember(path) ?? withOddMembers(await service.handle(asked), { ...asked, query }, quirks);
+    if (tree?.knows(method, asked.path) === false) return send(response, method, quirks, notRecorded);
+    const ours = await service.handle(asked);
+    const shown = tree && method === 'GET' ? tree.show(url, ours, counters) : ours;
+    const answer = brokenMember(path) ?? withOddMembers(shown, { ...asked, query }, quirks);
     // it is for the next one that is taken
     if (fault?.actsAs === 202 && answer.status >= 400) faults.inject({ ...fault, times: 1 });
     if (fault?.dropAnswer) request.socket.destroy();

@@ -49,21 +49,51 @@ const links = (vlans: Iterable<number>): Record<string, string> =>
 
 const portUri = (name: string): string => `${base}/system/interfaces/${encodeURIComponent(name)}`;
 
-/** A port that was given no VLANs is a trunk of all, and its own member. */
+/** A port that was given no VLANs shows none, is in VLAN 1, and its own member. */
 function portOf(given: Partial<Port> & { name: string; routing: boolean }): Port {
   const interfaces: Port['interfaces'] = given.name.startsWith('lag') ? {} : { [given.name]: portUri(given.name) };
-  const plain = { vlan_mode: 'native-untagged', vlan_tag: links([1]), vlan_trunks: {}, interfaces, other_config: {} };
+  const plain = { vlan_mode: null, vlan_tag: null, vlan_trunks: {}, interfaces, other_config: {} };
   return { ...plain, ...given };
 }
 
-export async function startAosCxApi(portIds: readonly string[]): Promise<AosCxApi> {
-  const ports = new Map(portIds.map((name): [string, Port] => [name, portOf({ name, routing: false })]));
-  const vlans = new Map([[1, 'DEFAULT_VLAN_1']]);
+/** @param outputs recorded answers, by `GET /system/…` */
+export function startRecordedAosCx(outputs: Readonly<Record<string, string>>): Promise<AosCxApi> {
+  const read = (part: string): unknown => {
+    const [, text = '{}'] = Object.entries(outputs).find(([command]) => command.startsWith(`GET /system${part}`)) ?? [];
+    return JSON.parse(text) as unknown;
+  };
+  const below = read('/interfaces?depth=4') as Record<string, object>;
+  const recorded = read('/interfaces?depth=2') as Record<string, Omit<Port, 'other_config'> & Partial<Port>>;
+  const ports = Object.entries(recorded).map(([name, port]) => {
+    const { routing, vlan_mode, vlan_tag, vlan_trunks, interfaces, other_config = {}, ...more } = port;
+    const own = { name, routing, vlan_mode, vlan_tag, vlan_trunks, interfaces, other_config };
+    return { ...own, more, below: { ...below[name] } };
+  });
+  return startAosCx(ports, Object.keys(read('/vlans') as object).map(Number), {
+    version: (read('?attributes') as { software_version: string }).software_version,
+    mirrors: read('/mirrors') as AosCxState['mirrors'],
+  });
+}
+
+export function startAosCxApi(portIds: readonly string[]): Promise<AosCxApi> {
+  return startAosCx(
+    portIds.map((name) => portOf({ name, routing: false })),
+    [1],
+    { version: 'GL.10.09.0010', mirrors: {} },
+  );
+}
+
+async function startAosCx(
+  its: readonly Port[],
+  vlanIds: readonly number[],
+  shown: Pick<AosCxState, 'version' | 'mirrors'>,
+): Promise<AosCxApi> {
+  const ports = new Map(its.map((port) => [port.name, port]));
+  const vlans = new Map(vlanIds.map((vlan) => [vlan, vlan === 1 ? 'DEFAULT_VLAN_1' : `VLAN${vlan}`]));
   const state: AosCxState = {
     ports,
     vlans,
-    version: 'GL.10.09.0010',
-    mirrors: {},
+    ...shown,
     startup: structuredClone({ ports, vlans }),
     sessions: new Map(),
     mostSessions: 6,
@@ -134,7 +164,8 @@ function viewPort({ more, ...port }: Port): Record<string, unknown> {
     ip4_address_secondary: [],
     ip6_addresses: `${portUri(port.name)}/ip6_addresses`,
     ip6_address_link_local: {},
-    applied_vlan_tag: port.routing ? null : port.vlan_tag,
+    applied_vlan_mode: port.routing ? null : (port.vlan_mode ?? 'access'),
+    applied_vlan_tag: port.routing ? null : (port.vlan_tag ?? links([1])),
     port_access_vlan_trunks: [],
     mvrp_enable: false,
     vrf: port.routing ? { default: `${base}/system/vrfs/default` } : null,
@@ -196,7 +227,9 @@ function change(state: AosCxState, port: Port, settings: Readonly<Record<string,
   const named = [...(tag === null ? [] : [tag]), ...trunks].map(numberOf);
   const absent = named.find((vlan) => !state.vlans.has(vlan));
   if (absent !== undefined) return { status: 400, body: `VLAN ${absent} does not exist` };
+  const { applied_vlan_mode: _mode, applied_vlan_tag: _tag, applied_vlan_trunks: _trunks, ...more } = port.more ?? {};
   Object.assign(port, {
+    more,
     routing,
     vlan_mode: mode,
     vlan_tag: tag === null ? null : links([numberOf(tag)]),

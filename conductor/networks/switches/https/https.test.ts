@@ -76,7 +76,13 @@ testApi(
 testApi(
   'aos-cx',
   aosCxPorts,
-  () => startAosCxApi(aosCxPorts),
+  async () => {
+    const simulated = await startAosCxApi(aosCxPorts);
+    // of all VLANs
+    const trunk = { vlan_mode: 'native-untagged', vlan_tag: { 1: '/rest/v10.04/system/vlans/1' } };
+    for (const port of simulated.state.ports.values()) Object.assign(port, trunk);
+    return simulated;
+  },
   ({ state }, port, vlan) => {
     const found = state.ports.get(port);
     if (!found) throw new Error(`no port ${port}`);

@@ -5,8 +5,9 @@ import { findSwitchDriver, switchOperatingSystems } from '#conductor/networks/sw
 import { iosXe } from '#conductor/networks/switches/os/ios-xe.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 import { type Recording, readRecordings } from '#test/recorded/read-recordings.ts';
+import { startRecordedAosCx } from '#test/simulators/switch/aos-cx-api.ts';
 import { startEosSwitch } from '#test/simulators/switch/eos.ts';
-import { startJunosSwitch } from '#test/simulators/switch/junos.ts';
+import { startJunosNetconf, startJunosSwitch } from '#test/simulators/switch/junos.ts';
 import { startNvueSwitch } from '#test/simulators/switch/nvue-api.ts';
 import { startRecordedOpenconfig } from '#test/simulators/switch/openconfig.ts';
 import { recordedLinux, startProgramSwitch } from '#test/simulators/switch/program-switch.ts';
@@ -30,20 +31,27 @@ function nvueOf({ outputs }: Switch) {
   return { ports: Object.keys(shown), shown, applied: { interface: {}, ...set } };
 }
 
+function junosOf({ outputs }: Switch): Parameters<typeof startJunosSwitch> {
+  const [terse = '', inherited = '', vlans = '', own = '', options = ''] = Object.values(outputs);
+  const mine = bare(own);
+  return [
+    [...terse.matchAll(/^([a-z]+-?[\d/:]+)\s/gm)].map((match) => match[1] ?? ''),
+    {
+      running: [...mine, ...bare(vlans), ...bare(options)],
+      inherited: bare(inherited).filter((line) => !mine.includes(line)),
+      recorded: outputs,
+    },
+  ];
+}
+
+/** Tells recordings of the REST API of AOS-CX from those of its command line. */
+const isOfRest = ({ outputs }: Switch): boolean => Object.keys(outputs).some((name) => name.startsWith('GET '));
+
 const starts: Readonly<Record<string, (recording: Switch) => Promise<ServedSwitch>>> = {
   eos: ({ outputs }) => startEosSwitch({ ports: [], vlans: [1], recorded: outputs }),
-  junos: ({ outputs }) => {
-    const [terse = '', inherited = '', vlans = '', own = '', options = ''] = Object.values(outputs);
-    const mine = bare(own);
-    return startJunosSwitch(
-      [...terse.matchAll(/^([a-z]+-?[\d/:]+)\s/gm)].map((match) => match[1] ?? ''),
-      {
-        running: [...mine, ...bare(vlans), ...bare(options)],
-        inherited: bare(inherited).filter((line) => !mine.includes(line)),
-        recorded: outputs,
-      },
-    );
-  },
+  junos: (recording) => startJunosSwitch(...junosOf(recording)),
+  'junos over NETCONF': (recording) => startJunosNetconf(...junosOf(recording)),
+  'aos-cx over HTTPS': ({ outputs }) => startRecordedAosCx(outputs),
   cumulus: (recording) => startProgramSwitch({ pending: null, ...nvueOf(recording) }),
   'cumulus over HTTPS': (recording) => startNvueSwitch(nvueOf(recording)),
   openconfig: ({ outputs }) => startRecordedOpenconfig(outputs),
@@ -76,7 +84,9 @@ const keepsTheRest: ReadonlySet<string> = new Set(['cumulus', 'linux', 'openconf
 const recordings = await readRecordings('switches', Reading);
 const cases = Object.entries(starts).flatMap(([label, start]) => {
   const [system = ''] = label.split(' ');
-  const its = recordings.filter(({ name }) => name.startsWith(`${system}/`));
+  const its = recordings
+    .filter(({ name }) => name.startsWith(`${system}/`))
+    .filter((each) => isOfRest(each) === (label === 'aos-cx over HTTPS'));
   return its.map((recording) => [`${label}: ${recording.name}`, system, start, recording] as const);
 });
 

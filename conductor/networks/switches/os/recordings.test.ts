@@ -2,9 +2,10 @@ import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { type FoundVlans, isIsolated, vlanList, vlansIn } from '#conductor/model/port-vlans.ts';
-import type { Membership, SwitchOs, SwitchSnapshot } from '#conductor/networks/switches/command-line/switch-os.ts';
+import type { Membership, SwitchRows, SwitchSnapshot } from '#conductor/networks/switches/command-line/switch-os.ts';
 import { parseXml } from '#conductor/networks/switches/netconf/xml.ts';
 import { aosCx } from '#conductor/networks/switches/os/aos-cx.ts';
+import { aosCxRest } from '#conductor/networks/switches/os/aos-cx-rest.ts';
 import { cumulus } from '#conductor/networks/switches/os/cumulus.ts';
 import { eos } from '#conductor/networks/switches/os/eos.ts';
 import { iosXe } from '#conductor/networks/switches/os/ios-xe.ts';
@@ -34,7 +35,7 @@ const Reading = z.strictObject({
 });
 type Switch = Recording<z.infer<typeof Reading>>;
 
-const systems: readonly SwitchOs[] = [aosCx, cumulus, eos, iosXe, junos, linux, nxos, openconfig, os10, sonic];
+const systems = [aosCx, cumulus, eos, iosXe, junos, linux, nxos, openconfig, os10, sonic];
 const recordings = await readRecordings('switches', Reading);
 
 function saidOf(vlans: FoundVlans | undefined): z.infer<typeof Vlans> | undefined {
@@ -48,7 +49,7 @@ const asText = (reading: z.infer<typeof Vlans>) =>
   typeof reading === 'object' ? { ...reading, tagged: String(reading.tagged) } : reading;
 
 /** In the order of the commands that a driver runs. */
-function outputsFor(os: SwitchOs, { outputs }: Switch): string[] {
+function outputsFor(os: Pick<SwitchRows, 'read'>, { outputs }: Switch): string[] {
   const { commands } = os.read;
   const xml = Object.entries(outputs).filter(([name]) => /^(interfaces|network-instances)$/.test(name));
   if (xml.length > 0) return xml.map(([, text]) => JSON.stringify(parseXml(`<rpc-reply>${text}</rpc-reply>`)));
@@ -64,7 +65,8 @@ function readBy(recording: Switch): { snapshot: SwitchSnapshot; members: Readonl
     const ports = new Map(rows.map((row) => [String(row['name']), vlansOf(row)]));
     return { snapshot: { ports, vlans: undefined }, members: new Map() };
   }
-  const os = systems.find(({ name }) => name === system);
+  const isRest = Object.keys(recording.outputs).some((name) => name.startsWith('GET '));
+  const os: SwitchRows | undefined = isRest ? aosCxRest : systems.find(({ name }) => name === system);
   if (!os) throw new Error(`${recording.name} is of no system`);
   const outputs = outputsFor(os, recording);
   return { snapshot: os.read.parse(outputs), members: os.bonds?.members(outputs) ?? new Map() };

@@ -91,7 +91,8 @@ const words: KnownWords = { networks: [], apart: [] };
 
 export function readAosCxRest(outputs: readonly string[]): SwitchSnapshot {
   const [interfaces, vlans, below, mirrors, system] = outputs;
-  const ports = parseAnswer(Interfaces, interfaces);
+  const shown = Object.entries(parseAnswer(Interfaces, interfaces));
+  const ports = Object.fromEntries(shown.map(([portId, port]) => [portId, asInEffect(port)]));
   const deep = parseAnswer(Below, below);
   const sessions = Object.entries(parseAnswer(Mirrors.nullable(), mirrors) ?? {});
   const canRoute = familyRoutes(parseAnswer(System.nullable(), system)?.software_version ?? undefined);
@@ -170,6 +171,15 @@ function oddIn(port: Port, portId: string, below: z.infer<typeof Below>[string] 
     ...logins.map(([how]) => `port_access_auth_configurations ${how}`),
     ...oddInEffect(port),
   ];
+}
+
+/** A port that nobody has set says so, and is in the default VLAN, which is 1 always. */
+function asInEffect(port: Port): Port {
+  const { routing, vlan_mode: mode, vlan_tag: tag, vlan_trunks: trunks } = port;
+  const applied = Links.safeParse(port['applied_vlan_tag']).data;
+  const isUnset = routing === false && [mode, tag, trunks].every(isNone);
+  const isDefault = port['applied_vlan_mode'] === 'access' && namesIn(applied).join() === '1';
+  return isUnset && isDefault ? { ...port, vlan_mode: 'access', vlan_tag: applied } : port;
 }
 
 /** Lists what is in effect though the configuration has something else. */
