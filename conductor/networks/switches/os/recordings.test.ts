@@ -5,7 +5,6 @@ import { type FoundVlans, isIsolated, vlanList, vlansIn } from '#conductor/model
 import type { Membership, SwitchRows, SwitchSnapshot } from '#conductor/networks/switches/command-line/switch-os.ts';
 import { parseXml } from '#conductor/networks/switches/netconf/xml.ts';
 import { aosCx } from '#conductor/networks/switches/os/aos-cx.ts';
-import { aosCxRest } from '#conductor/networks/switches/os/aos-cx-rest.ts';
 import { cumulus } from '#conductor/networks/switches/os/cumulus.ts';
 import { eos } from '#conductor/networks/switches/os/eos.ts';
 import { iosXe } from '#conductor/networks/switches/os/ios-xe.ts';
@@ -14,6 +13,7 @@ import { linux } from '#conductor/networks/switches/os/linux.ts';
 import { nxos } from '#conductor/networks/switches/os/nxos.ts';
 import { openconfig } from '#conductor/networks/switches/os/openconfig.ts';
 import { os10 } from '#conductor/networks/switches/os/os10.ts';
+import { aosCxRest } from '#conductor/networks/switches/os/ports/aos-cx-rest.ts';
 import { sonic } from '#conductor/networks/switches/os/sonic.ts';
 import { vlansOf } from '#conductor/networks/switches/ovs-port-rows.ts';
 import { kindsOfSource, type Recording, readRecordings } from '#test/recorded/read-recordings.ts';
