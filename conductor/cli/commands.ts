@@ -192,7 +192,10 @@ function usageRow({ words, operands = [], meaning }: Command): readonly [string,
 
 /** Means that `run-baton.ts` has before a command is known. */
 export interface CommandTerminal
-  extends Pick<CommandContext, 'screen' | 'clock' | 'notify' | 'onInterrupt' | keyof ConductorParts> {
+  extends Pick<
+    CommandContext,
+    'screen' | 'clock' | 'imagesDirectory' | 'notify' | 'onInterrupt' | keyof ConductorParts
+  > {
   /** @throws AppError `invalid_argument` for settings that can't be used */
   connect(choice: { readonly insecure: boolean }): Connection;
 }

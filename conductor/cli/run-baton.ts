@@ -42,6 +42,7 @@ export function runBaton(parts: ConductorParts): void {
   const commandTerminal: CommandTerminal = {
     screen,
     clock: systemClock,
+    imagesDirectory: process.env['BATON_IMAGES_DIR'] || undefined,
     notify,
     ...parts,
     onInterrupt: () => {

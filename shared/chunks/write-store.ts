@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdir, rename, stat, utimes, writeFile } from 'node:fs/promises';
+import { chown, mkdir, rename, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { type Chunk, type ChunkIndex, type ChunkSizes, chunkId, encodeChunkIndex } from '#shared/chunks/chunk-index.ts';
@@ -57,7 +57,8 @@ const packedAtOnce = 4;
 /**
  * Cuts a raw image into `FOLDER/default.castr` and writes its index, `FOLDER/NAME.caibx`, as casync and desync read
  * them. Of the same bytes come the same files. Chunks that are there stay; a file is there whole or not at all, the
- * index last, so what broke off can be run again.
+ * index last, so what broke off can be run again. Root gives what it makes to the folder's owner, whose service has to
+ * be able to remove it.
  * @throws AppError `image_error` for an empty image; what reading and writing throw
  */
 export async function writeStore(image: AsyncIterable<Uint8Array>, folder: string, name: string): Promise<StoredImage> {
@@ -71,6 +72,7 @@ export async function writeStore(image: AsyncIterable<Uint8Array>, folder: strin
     added.bytes += sizes.reduce((sum, bytes) => sum + bytes, 0);
   };
   const seen = new Set<string>();
+  const owner = await ownerToBe(folder);
   let offset = 0;
   try {
     for await (const bytes of cutAll(image)) {
@@ -79,7 +81,7 @@ export async function writeStore(image: AsyncIterable<Uint8Array>, folder: strin
       offset += bytes.length;
       if (seen.has(id)) continue;
       seen.add(id);
-      const adding = addChunk(join(folder, 'default.castr'), id, bytes);
+      const adding = addChunk(join(folder, 'default.castr'), { id, bytes, owner });
       adding.catch(() => undefined); // thrown by `settle`, or something else was thrown before
       packing.push(adding);
       if (packing.length === packedAtOnce) await settle();
@@ -90,7 +92,7 @@ export async function writeStore(image: AsyncIterable<Uint8Array>, folder: strin
   }
   if (offset === 0) throw new AppError('image_error', 'the image is empty');
   const index = encodeChunkIndex({ imageBytes: offset, digest, sizes: chunkSizes, chunks });
-  await writeWhole(join(folder, `${name}.caibx`), index);
+  await writeWhole(join(folder, `${name}.caibx`), index, owner);
   const sha256 = createHash('sha256').update(index).digest('hex');
   const stored = { imageBytes: offset, chunks: chunks.length, newChunks: added.chunks, newBytes: added.bytes };
   return { index: join(folder, `${name}.caibx`), sha256, ...stored };
@@ -116,8 +118,28 @@ async function* cutAll(image: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Ar
   if (length > 0) yield into.subarray(0, length);
 }
 
+interface Owner {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/** Finds whom root gives files to; a folder that is not there yet becomes root's own. */
+async function ownerToBe(folder: string): Promise<Owner | undefined> {
+  if (process.geteuid?.() !== 0) return undefined;
+  return stat(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  });
+}
+
+interface NewChunk {
+  readonly id: string;
+  readonly bytes: Uint8Array;
+  readonly owner: Owner | undefined;
+}
+
 /** @returns the bytes it takes; 0 when it was there */
-async function addChunk(store: string, id: string, bytes: Uint8Array): Promise<number> {
+async function addChunk(store: string, { id, bytes, owner }: NewChunk): Promise<number> {
   const folder = join(store, id.slice(0, 4));
   const path = join(folder, `${id}.cacnk`);
   // it is young again: unused chunks are removed by their age, and one that is being removed is there no more then
@@ -130,13 +152,20 @@ async function addChunk(store: string, id: string, bytes: Uint8Array): Promise<n
     );
   if (isThere) return 0;
   const packed = await packChunk(bytes, 3);
-  await mkdir(folder, { recursive: true });
-  await writeWhole(path, packed);
+  await makeFolder(store, owner);
+  await makeFolder(folder, owner);
+  await writeWhole(path, packed, owner);
   return packed.length;
 }
 
-async function writeWhole(path: string, bytes: Uint8Array): Promise<void> {
+async function makeFolder(path: string, owner: Owner | undefined): Promise<void> {
+  const made = await mkdir(path, { recursive: true });
+  if (made !== undefined && owner) await chown(path, owner.uid, owner.gid);
+}
+
+async function writeWhole(path: string, bytes: Uint8Array, owner: Owner | undefined): Promise<void> {
   const part = `${path}.${process.pid}.part`;
   await writeFile(part, bytes, { mode: 0o444, flush: true });
+  if (owner) await chown(part, owner.uid, owner.gid);
   await rename(part, path);
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { chown, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -47,6 +47,27 @@ test('an image makes the same index, packed or not, without a conductor', async 
     expect(JSON.parse(terminal.output)).toMatchObject({ size: image.length, new_chunks: 0, new_bytes: 0 });
     expect((await readFile(join(folder, 'packed.caibx'))).equals(index)).toBe(true);
   }
+});
+
+test('what root adds is the folder owner’s, who prunes it', async () => {
+  expect(process.getuid?.()).toBe(0);
+  await chown(folder, 4711, 4712);
+  await add(image);
+  const made = (await readdir(folder, { recursive: true })).filter((name) => !name.endsWith('.img'));
+  expect(made.length).toBeGreaterThan(3);
+  for (const name of made) {
+    const { uid, gid } = await stat(join(folder, name));
+    expect([name, uid, gid]).toEqual([name, 4711, 4712]);
+  }
+});
+
+test('the folder is the one that the conductor of this host serves, or must be given', async () => {
+  const file = join(folder, 'debian.img');
+  await writeFile(file, image);
+  await expect(terminal.run('image', 'add', file)).rejects.toThrow('--folder: it must be given');
+  terminal.imagesDirectory = folder;
+  await terminal.run('image', 'add', file);
+  expect(await readdir(folder)).toContain('debian.caibx');
 });
 
 test.each<[string, Uint8Array, string[], RegExp]>([

@@ -9,7 +9,6 @@ import {
   flagOption,
   numberOption,
   pathOperand,
-  requiredOption,
   textOption,
   usageError,
 } from '#conductor/cli/shell/command.ts';
@@ -28,7 +27,8 @@ async function add(context: CommandContext, input: CommandInput): Promise<void> 
   if (!/^[A-Za-z0-9][\w.-]{0,99}$/.test(name)) {
     throw usageError(`--name: it must be letters, digits, dots, hyphens and underscores, not "${name}"`);
   }
-  const folder = requiredOption(input, 'folder');
+  const folder = textOption(input, 'folder') ?? context.imagesDirectory;
+  if (folder === undefined) throw usageError('--folder: it must be given: what your web server serves');
   await using image = await openImage(source, folder, textOption(input, 'checksum'));
   const { index, sha256, imageBytes, chunks, newChunks, newBytes } = await writeStore(image.content, folder, name);
   const json = {
@@ -98,8 +98,7 @@ export const imageCommands: readonly Command[] = [
     options: {
       folder: {
         value: 'FOLDER',
-        required: 'what your web server serves',
-        meaning: 'gets NAME.caibx and, in default.castr, the chunks that it lacks',
+        meaning: 'of your web server (default BATON_IMAGES_DIR): gets NAME.caibx and, in default.castr, missing chunks',
       },
       name: { value: 'NAME', meaning: "of the index (default: the file's, without its endings)" },
       checksum: { value: 'sha256:HEX', meaning: 'of the file as it stands; sha512:HEX, too' },

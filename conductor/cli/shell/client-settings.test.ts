@@ -20,6 +20,14 @@ test('the conductor is found by BATON_URL, or by what Ironic’s clients read', 
   expect(() => read({ BATON_URL: 'http://me:secret@c' })).toThrow(/no credentials here(?!.*secret)/);
 });
 
+test('the conductor of this host is found by its own settings', () => {
+  expect(read({ BATON_HOST: '192.0.2.1' }).url).toBe('http://192.0.2.1:6385');
+  const own = { BATON_HOST: '2001:db8::1', BATON_PORT: '443', BATON_TLS_CERT_FILE: '/etc/baton/tls.pem' };
+  expect(read(own).url).toBe('https://[2001:db8::1]');
+  expect(read({ ...own, BATON_PUBLIC_URL: 'https://baton.example:6385/' }).url).toBe('https://baton.example:6385');
+  expect(read({ ...own, BATON_URL: 'http://other:6385' }).url).toBe('http://other:6385');
+});
+
 test('a token, or a name with its password', async () => {
   const basic = `Basic ${Buffer.from('ada:pa:ss').toString('base64')}`;
   expect(read({ BATON_TOKEN: 'abc' }).authorization).toBe('Bearer abc');

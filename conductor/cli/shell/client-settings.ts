@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { usageError } from '#conductor/cli/shell/command.ts';
+import { urlHost } from '#shared/peers/address-ranges.ts';
 
 /** Where the conductor is, and what this client shows it. */
 export interface ClientSettings {
@@ -23,7 +24,15 @@ export const settingsHelp = [
   ['BATON_INSECURE', 'true = any certificate will do, as --insecure'],
 ] as const;
 
-const byDefault = 'http://127.0.0.1:6385';
+/**
+ * Finds the conductor of this host by the settings that it was started with, as the package's `baton` hands them over.
+ */
+function ownConductor(environment: Environment): string {
+  const get = (name: string): string | undefined => environment[name] || undefined;
+  const scheme = get('BATON_TLS_CERT_FILE') === undefined ? 'http' : 'https';
+  const address = `${urlHost(get('BATON_HOST') ?? '127.0.0.1')}:${get('BATON_PORT') ?? 6385}`;
+  return get('BATON_PUBLIC_URL') ?? `${scheme}://${address}`;
+}
 
 /**
  * The settings of the command line, from the environment. Of `OS_*` only what can mean nothing else.
@@ -34,7 +43,7 @@ export function readClientSettings(environment: Environment, choice: { readonly 
     names.map((name) => environment[name]).find((value) => value !== undefined && value !== '');
   const cacert = first('BATON_CACERT', 'OS_CACERT');
   return {
-    url: readUrl(first('BATON_URL', 'OS_ENDPOINT', 'OS_BAREMETAL_ENDPOINT_OVERRIDE') ?? byDefault),
+    url: readUrl(first('BATON_URL', 'OS_ENDPOINT', 'OS_BAREMETAL_ENDPOINT_OVERRIDE') ?? ownConductor(environment)),
     authorization: readAuthorization(environment),
     authorities: cacert === undefined ? undefined : readSecretFile('BATON_CACERT', cacert),
     insecure: choice.insecure || first('BATON_INSECURE') === 'true',

@@ -34,6 +34,8 @@ export interface ConductorParts {
 export interface CommandContext extends Connection, ConductorParts {
   readonly screen: Screen;
   readonly clock: Clock;
+  /** `BATON_IMAGES_DIR` of the conductor on this host; absent = not known. */
+  readonly imagesDirectory?: string | undefined;
   /** Prints a line on standard error, for anyone who waits. */
   readonly notify?: (line: string) => void;
   /** Fires at the first Ctrl-C from now on, which then ends nothing by itself; the second ends `baton`. */

@@ -12,6 +12,7 @@ export interface NodeTerminal {
   onSleep: () => void;
   /** At each look the next one; the last one stays. */
   nodeStates: NodeState[];
+  imagesDirectory: string | undefined;
   readonly client: ApiClient;
   readonly run: (...args: string[]) => Promise<void>;
 }
@@ -63,7 +64,8 @@ export function createNodeTerminal(): NodeTerminal {
     onSleep: () => undefined,
     nodeStates: [{ provision_state: 'active', target_provision_state: null }],
     client,
-    run: (...args) => runCommand(commandTerminal, args),
+    imagesDirectory: undefined,
+    run: (...args) => runCommand({ ...commandTerminal, imagesDirectory: terminal.imagesDirectory }, args),
   };
   return terminal;
 }
