@@ -70,12 +70,16 @@ export async function drawWork(kind: KindOfWork, draw: Draw, where: Omit<Where, 
   const inDeploy = kind !== 'in-band' && draw.number(4) === 0;
   const { machine } = where;
   const plain = { inDeploy, disableRamdisk: kind !== 'in-band' && draw.number(3) > 0 };
-  const byQuirk = (quirk: 'flashesUntil' | 'volumesMadeAfter' | 'biosAppliesAfter', more: Partial<Quirks> = {}) => ({
+  type Until = 'flashesUntil' | 'firmwareWrittenAfter' | 'volumesMadeAfter' | 'biosAppliesAfter';
+  const byQuirk = (quirk: Until, more: Partial<Quirks> = {}) => ({
     begin: (until: Promise<unknown>) => void Object.assign(machine.bmc.quirks, { ...more, [quirk]: until }),
     end: () => void Object.assign(machine.bmc.quirks, { [quirk]: undefined }),
   });
   if (kind === 'firmware') {
-    return { ...plain, step: drawUpdate(draw), asks: /SimpleUpdate$/, ...byQuirk('flashesUntil') };
+    const step = drawUpdate(draw);
+    // a ramdisk that comes back has started, and a simulated one does not wait for firmware
+    const atStart = plain.disableRamdisk && !inDeploy && draw.number(3) === 0;
+    return { ...plain, step, asks: /SimpleUpdate$/, ...byQuirk(atStart ? 'firmwareWrittenAfter' : 'flashesUntil') };
   }
   if (kind === 'raid') {
     const volumeApplyTimes = draw.of([['Immediate'], ['OnReset'], ['Immediate', 'OnReset']]);

@@ -197,9 +197,9 @@ async function settle(stage: FlashStage, { name, machine }: FlashedNode): Promis
       .catch(() => undefined);
     await db
       .execute(
-        sql`update flow_steps set output = jsonb_set(output, '{updates}', (
+        sql`update flow_steps set output = jsonb_set(output, '{updates}', coalesce((
               select jsonb_agg(case when each->'lostSince' = 'null' then each else each || '{"lostSince": 0}' end)
-              from jsonb_array_elements(output->'updates') each))
+              from jsonb_array_elements(output->'updates') each), '[]'))
             where state <> 'succeeded' and jsonb_typeof(output->'updates') = 'array'
               and flow_uuid in (select flows.uuid from flows join nodes on nodes.uuid = node_uuid where name = ${name})`,
       )

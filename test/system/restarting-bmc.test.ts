@@ -52,9 +52,10 @@ beforeEach(async () => {
 const image = (file: string): string => `http://192.0.2.7/${file}.bin`;
 const bios = { component: 'bios', url: image('bios-2.1.0') };
 const bmc = { component: 'bmc', url: image('bmc-3.0.0') };
-const update = (setting: object) => ({ interface: 'firmware', step: 'update', args: { settings: [setting] } });
-const clean = (setting: object) =>
-  operator.provision(name, 'clean', { clean_steps: [update(setting)], disable_ramdisk: true });
+const nic = { component: 'NIC.Slot.1', url: image('nic-4.0.0') };
+const update = (...settings: readonly object[]) => ({ interface: 'firmware', step: 'update', args: { settings } });
+const clean = (...settings: readonly object[]) =>
+  operator.provision(name, 'clean', { clean_steps: [update(...settings)], disable_ramdisk: true });
 
 const flow = async () => JSON.stringify(await operator.call('GET', `/v1/nodes/${name}/flow`));
 const says = (words: string) =>
@@ -79,8 +80,8 @@ const resets = () =>
 /** Makes the BMC have answered for minutes. */
 const letMinutesPass = () =>
   conductor.context().db.execute(
-    sql`update flow_steps set output = jsonb_set(output, '{updates}', (
-          select jsonb_agg(each || '{"lostSince": 0}') from jsonb_array_elements(output->'updates') each))
+    sql`update flow_steps set output = jsonb_set(output, '{updates}', coalesce((
+          select jsonb_agg(each || '{"lostSince": 0}') from jsonb_array_elements(output->'updates') each), '[]'))
         where state <> 'succeeded' and jsonb_typeof(output->'updates') = 'array'`,
   );
 
@@ -141,7 +142,7 @@ test('the same version once more shows nothing: it is taken for done once the BM
 test('a version that is not shown for a while is not known to be another', async () => {
   const path = /FirmwareInventory\/NIC.Slot.1$/;
   const item = { '@odata.id': '/redfish/v1/UpdateService/FirmwareInventory/NIC.Slot.1', Id: 'NIC.Slot.1' };
-  await clean({ component: 'NIC.Slot.1', url: image('nic-4.0.0') });
+  await clean(nic);
   await says('the BMC to update NIC.Slot.1');
   machine.bmc.restart();
   machine.bmc.inject({ path, body: { ...item, Version: null }, times: Number.POSITIVE_INFINITY });
@@ -209,6 +210,50 @@ describe("a task's end is its own word", () => {
     expect(machine.bmc.counters.resetsAmidWork).toBe(0);
     expect(machine.bmc.requests.filter(({ query }) => query === '?of=update').length).toBeGreaterThan(3);
   });
+});
+
+describe('new firmware that the machine writes as it starts, without a ramdisk', () => {
+  const starts = 'waiting_for":"the machine to start with the new bios"';
+
+  test('keeps its power until the BMC shows the new version', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    machine.bmc.quirks.firmwareWrittenAfter = promise;
+    letItEnd();
+    await clean(bios);
+    await says(starts);
+    const before = resets();
+    await operator.provision(name, 'abort');
+    const off = hasty.call('PUT', `/v1/nodes/${name}/states/power`, { target: 'power off' });
+    await expect(off).rejects.toThrow('firmware.update may be under way');
+    await says(starts);
+    expect(resets()).toBe(before);
+    resolve();
+    await rests('clean failed');
+    expect(machine.bmc.counters.resetsAmidWork).toBe(0);
+  });
+
+  test('and that is of the same version is given minutes', async () => {
+    letItEnd();
+    await clean({ ...bios, url: image('bios-1.0.0') });
+    await says(starts);
+    await letMinutesPass();
+    await rests('manageable');
+    expect(await version('bios')).toBe('1.0.0');
+  });
+});
+
+test('the second of two updates, whose answer is lost, is asked for until the BMC takes it', async () => {
+  letItEnd();
+  const asked = () => machine.bmc.requests.filter(({ path }) => path.endsWith('SimpleUpdate')).length;
+  machine.bmc.inject({ method: 'GET', path: /TaskMonitors/, status: 500, times: 6 });
+  await clean(bmc, nic);
+  await waitUntil('the first', () => asked() === 1 || undefined);
+  machine.bmc.inject({ method: 'POST', path: /SimpleUpdate$/, dropAnswer: true });
+  machine.bmc.inject({ method: 'POST', path: /SimpleUpdate$/, status: 400, times: 3 });
+  await says('the BMC to accept the update of NIC.Slot.1');
+  await rests('manageable');
+  expect([await version('bmc'), await version('NIC.Slot.1')]).toEqual(['3.0.0', '4.0.0']);
+  expect(machine.bmc.counters.resetsAmidWork).toBe(0);
 });
 
 test('a service that is aborted amid the update keeps the machine on until it has ended', async () => {

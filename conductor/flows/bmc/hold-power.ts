@@ -33,13 +33,18 @@ export async function holdingPower(
   };
   const noteOff = async (): Promise<void> => {
     await keepPower();
-    await changeOwnHold(context, step.uuid, (hold) => ({ ...hold, wasOff: true }));
+    await noteOffOf(context);
   };
   if (step.inBand) await keepPower();
   return {
     context: { ...context, keepPower, noteOff, bmc: () => holdingPowerFirst(context.bmc(), keepPower) },
     isHeld: () => wasHeld || (forMs ?? 0) > 0,
   };
+}
+
+/** Records that the machine is off for the step's own reset, where power is held for the step. */
+export async function noteOffOf(context: Pick<StepContext, 'node' | 'record' | 'step'>): Promise<void> {
+  await changeOwnHold(context, context.step.uuid, (hold) => ({ ...hold, wasOff: true }));
 }
 
 async function recordHold({ node, step, clock, record }: StepContext, forMs: number): Promise<void> {

@@ -1,12 +1,13 @@
 import { z } from 'zod';
 import type { FirmwareInterface, FirmwareUpdateProgress } from '#conductor/drivers/interfaces.ts';
 import { readFirmware, rememberFirmware } from '#conductor/flows/bmc/firmware-store.ts';
-import { awaitReset, resetMachine } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
+import { forgetReset, hasBeenReset } from '#conductor/flows/bmc/hold-power.ts';
+import { awaitReset, ramdiskIsUp, resetMachine } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
 import { onRequest, requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
 import { withFirmwareImage } from '#conductor/flows/driver-steps/fetch-firmware-image.ts';
+import { type Done, note, readDone, type Update, untilReset } from '#conductor/flows/driver-steps/firmware-done.ts';
 import { settling, settlingLater } from '#conductor/flows/driver-steps/settle-left.ts';
 import { refusing } from '#conductor/flows/log/changed-nothing.ts';
-import { noteOutput } from '#conductor/flows/log/flow-store.ts';
 import type { DriverStep } from '#conductor/flows/step-context.ts';
 import { type ConductorStepOutcome, type StepContext, stepArgs } from '#conductor/flows/step-context.ts';
 import { AppError, errorChain, errorCode } from '#shared/errors/app-error.ts';
@@ -49,27 +50,6 @@ export const UpdateArgs = z.strictObject({
     .describe('The updates, in order: [{"component": …, "url": …}, …]'),
 });
 
-/** Updates that are done already, kept with the step: a conductor that takes over goes on from there. */
-const Done = z.object({
-  updates: z.array(
-    z.object({
-      component: z.string(),
-      before: z.string().nullable(),
-      /** The path at the BMC; `null` = it has named none. */
-      task: z.string().nullable(),
-      hasEnded: z.boolean(),
-      /** Milliseconds since the epoch: from then on it has not begun. */
-      pendingSince: z.number().nullable(),
-      /** Likewise: from then on the BMC has answered, without its task and with the version of before. */
-      lostSince: z.number().nullable().default(null),
-      resets: z.number(),
-    }),
-  ),
-  wasReset: z.boolean(),
-});
-type Done = z.infer<typeof Done>;
-type Update = Done['updates'][number];
-
 /** With `firmware_interface: redfish`; in Ironic's words (its `firmware.update`). */
 export const firmwareUpdate: DriverStep = {
   ...onRequest,
@@ -86,7 +66,7 @@ export const firmwareUpdate: DriverStep = {
 
 async function goOn(context: StepContext): Promise<ConductorStepOutcome> {
   const { settings } = UpdateArgs.parse(stepArgs(context));
-  const done = Done.safeParse(context.step.output).data ?? { updates: [], wasReset: false };
+  const done = readDone(context);
   for (const [index, setting] of settings.entries()) {
     const begin = () => start(context, done, setting);
     const update = done.updates[index] ?? (await (index === 0 ? refusing(context, begin) : begin()));
@@ -98,15 +78,40 @@ async function goOn(context: StepContext): Promise<ConductorStepOutcome> {
     update.hasEnded = true;
     await note(context, done);
   }
-  // the BMC restarts by itself
-  if (!done.wasReset && done.updates.some(({ component, resets }) => component !== 'bmc' && resets === 0)) {
-    const outcome = await resetMachine(context, () => Promise.resolve({ kind: 'done' }));
-    done.wasReset = true;
+  const outcome = (await resetOnce(context, done)) ?? (await awaitReset(context));
+  if (outcome.kind !== 'done') return outcome;
+  return (await awaitStart(context, done)) ?? finish(context, done);
+}
+
+/** Resets the machine, once: a conductor that died when it was on again has done it. `undefined` = there is nothing to await. */
+async function resetOnce(context: StepContext, done: Done): Promise<ConductorStepOutcome | undefined> {
+  if (done.wasReset || untilReset(done).length === 0) return undefined;
+  let outcome: ConductorStepOutcome | undefined;
+  if (!done.isResetting || !(await hasBeenReset(context))) {
+    // the machine may have been off for an update before
+    await forgetReset(context, context.step.uuid);
+    done.isResetting = true;
+    for (const update of untilReset(done)) update.lostSince = null;
     await note(context, done);
-    if (outcome.kind !== 'done') return outcome;
+    outcome = await resetMachine(context, () => Promise.resolve({ kind: 'done' }));
   }
-  const outcome = await awaitReset(context);
-  return outcome.kind === 'done' ? finish(context, done) : outcome;
+  done.wasReset = true;
+  await note(context, done);
+  return outcome?.kind === 'done' ? undefined : outcome;
+}
+
+/**
+ * Many machines write new firmware as they start, which a ramdisk that comes back has outlived. Without one, the versions
+ * show it; where they don't change, it is given time. `undefined` = it is over.
+ */
+async function awaitStart(context: StepContext, done: Done): Promise<ConductorStepOutcome | undefined> {
+  if (!done.wasReset || (await ramdiskIsUp(context))) return undefined;
+  for (const update of untilReset(done)) {
+    const about = `the machine to start with the new ${update.component}`;
+    const waits = await awaitChange(context, { done, update, about, isOver: 'the machine has been reset' });
+    if (waits) return waits;
+  }
+  return undefined;
 }
 
 async function start(
@@ -115,6 +120,9 @@ async function start(
   { component, url, checksum }: z.infer<typeof UpdateArgs>['settings'][number],
 ): Promise<Update | ConductorStepOutcome> {
   checkOutboundUrl(`firmware.update: settings: ${component}`, url, context.config.outbound.images);
+  const isRepeated = done.begun === component;
+  done.begun = component;
+  if (!isRepeated) await note(context, done);
   let started: Awaited<ReturnType<FirmwareInterface['startUpdate']>>;
   try {
     started = await requireOffered(context, (bmc) => bmc.firmware).startUpdate(
@@ -124,7 +132,7 @@ async function start(
     );
   } catch (error) {
     // the BMC may still be at what a conductor asked for that died before it could note its task
-    if (!context.isRepeated || errorCode(error) !== 'bmc_error') throw error;
+    if (!isRepeated || !['bmc_error', 'unavailable', 'timeout'].includes(errorCode(error))) throw error;
     const reason = `the BMC to accept the update of ${component}: ${errorChain(error)}`;
     return { kind: 'again', reason, timeoutMs: updateMs, checkEveryMs: pollMs };
   }
@@ -205,6 +213,21 @@ async function awaitVersion(
 ): Promise<ConductorStepOutcome | undefined> {
   const lacks = update.task === null ? 'names no task for' : 'has forgotten';
   const about = `the BMC, which ${lacks} the update of ${update.component}, to show its version`;
+  return awaitChange(context, { done, update, about, isOver: `the BMC ${lacks} the firmware update` });
+}
+
+interface Change {
+  readonly done: Done;
+  readonly update: Update;
+  readonly about: string;
+  readonly isOver: string;
+}
+
+/** Waits until the BMC shows another version than before, or has shown that of before for minutes; `undefined` = so it is. */
+async function awaitChange(
+  context: StepContext,
+  { done, update, about, isOver }: Change,
+): Promise<ConductorStepOutcome | undefined> {
   let now: string | null | undefined;
   try {
     const components = await requireOffered(context, (bmc) => bmc.firmware).getComponents({ signal: context.signal });
@@ -216,10 +239,12 @@ async function awaitVersion(
   const nowMs = context.clock.now().getTime();
   const sinceMs = update.lostSince ?? nowMs;
   await noteLost(context, done, update, sinceMs);
-  if (now === undefined || nowMs - sinceMs < staleVersionMs) return waiting(about);
+  // some name what they have by its version: it is another one's by now
+  const isKnown = now !== undefined || update.hasEnded;
+  if (!isKnown || nowMs - sinceMs < staleVersionMs) return waiting(about);
   context.log.warn(
     { component: update.component, version: now },
-    `the BMC ${lacks} the firmware update, and shows the version of before: taken for the same version, written again`,
+    `${isOver}, and the BMC shows the version of before: taken for the same version, written again`,
   );
   return undefined;
 }
@@ -238,10 +263,6 @@ async function finish(context: StepContext, { updates }: Done): Promise<Conducto
       return {};
     },
   };
-}
-
-function note(context: StepContext, done: Done): Promise<void> {
-  return context.record((tx) => noteOutput(tx, context.step.uuid, done));
 }
 
 function waiting(reason: string): ConductorStepOutcome {

@@ -5,7 +5,9 @@ import { driverSteps } from '#conductor/flows/driver-steps/index.ts';
 test('the table has the steps of each file of the folder, one file for each interface', async () => {
   const files = (await readdir(import.meta.dirname)).filter(
     (name) =>
-      !/^(index|driver-step|apply-settings|fetch-firmware-image|plan-volumes|settle-left)\.|\.test\.ts$/.test(name),
+      !/^(index|driver-step|apply-settings|fetch-firmware-image|firmware-done|plan-volumes|settle-left)\.|\.test\.ts$/.test(
+        name,
+      ),
   );
   expect(files.length).toBeGreaterThan(0);
   const interfaces = new Set(driverSteps.map((step) => `${step.interface}.ts`));

@@ -6,6 +6,7 @@ import {
   holdingPower,
   isHttpAnswer,
   judgesByWhatIsShown,
+  noteOffOf,
   saysItIsOver,
   untilPowerIsFree,
 } from '#conductor/flows/bmc/hold-power.ts';
@@ -113,7 +114,9 @@ async function act(
     const resumes = mode === 'resume' || isReset ? definition.resume : undefined;
     const holding = resumes ? undefined : await holdingPower(stepContext, definition);
     isHeld = holding?.isHeld ?? isHeld;
-    const outcome = await (resumes ? resumes(stepContext) : definition.run(holding?.context ?? stepContext));
+    // a reset of what waits is noted, too: the conductor may die amid it
+    const resumed = { ...stepContext, noteOff: () => noteOffOf(stepContext) };
+    const outcome = await (resumes ? resumes(resumed) : definition.run(holding?.context ?? stepContext));
     context.checkpoint('acted');
     if (outcome.kind === 'again' && isHeld()) await forgetReset(stepContext, step.uuid);
     if (outcome.kind === 'done' || outcome.kind === 'reboot') await free();

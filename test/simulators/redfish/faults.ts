@@ -194,6 +194,8 @@ export interface Quirks {
   forgetsTasks: boolean;
   /** Firmware is written until then: its task runs, and its version is that of before. */
   flashesUntil: Promise<unknown> | undefined;
+  /** A machine that starts with new firmware writes it until then, and its versions are those of before. */
+  firmwareWrittenAfter: Promise<unknown> | undefined;
   /** The event log has a page for each entry, the oldest first, with links in place of entries. */
   logPages: boolean;
   /** No Bios resource. */
@@ -300,6 +302,7 @@ export const standardQuirks: Readonly<Quirks> = {
   updatesAtReset: false,
   forgetsTasks: false,
   flashesUntil: undefined,
+  firmwareWrittenAfter: undefined,
   logPages: false,
   noBios: false,
   noBiosAttributes: false,

@@ -60,8 +60,10 @@ export async function reset(state: ServiceState, request: ServiceRequest): Promi
 
 function startFirmware(state: ServiceState): void {
   bootStorage(state);
-  bootFirmware(state);
-  const { biosAppliesAfter } = state.quirks;
+  const { biosAppliesAfter, firmwareWrittenAfter } = state.quirks;
+  const isNew = Object.keys(state.firmware.pending).length > 0;
+  if (firmwareWrittenAfter === undefined || !isNew) bootFirmware(state);
+  else workUntil(state, firmwareWrittenAfter, () => bootFirmware(state));
   const isAsked = state.bios.defaultsPending || Object.keys(state.bios.pending).length > 0;
   const take = (): void => bootBios(state.bios, state.quirks);
   if (biosAppliesAfter === undefined) take();

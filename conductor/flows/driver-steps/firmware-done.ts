@@ -1,0 +1,42 @@
+import { z } from 'zod';
+import { noteOutput } from '#conductor/flows/log/flow-store.ts';
+import type { StepContext } from '#conductor/flows/step-context.ts';
+
+/** Updates that are done already, kept with the step: a conductor that takes over goes on from there. */
+const Done = z.object({
+  updates: z.array(
+    z.object({
+      component: z.string(),
+      before: z.string().nullable(),
+      /** The path at the BMC; `null` = it has named none. */
+      task: z.string().nullable(),
+      hasEnded: z.boolean(),
+      /** Milliseconds since the epoch: from then on it has not begun. */
+      pendingSince: z.number().nullable(),
+      /** Likewise: from then on the BMC has answered, without its task and with the version of before. */
+      lostSince: z.number().nullable().default(null),
+      resets: z.number(),
+    }),
+  ),
+  /** The component that the BMC has been asked to write, or is about to be: a conductor that dies then does not know. */
+  begun: z.string().nullable().default(null),
+  /** The reset that follows all updates has begun. */
+  isResetting: z.boolean().default(false),
+  wasReset: z.boolean(),
+});
+export type Done = z.infer<typeof Done>;
+export type Update = Done['updates'][number];
+
+export function readDone({ step }: StepContext): Done {
+  const none = { updates: [], begun: null, isResetting: false, wasReset: false };
+  return Done.safeParse(step.output).data ?? none;
+}
+
+export function note(context: StepContext, done: Done): Promise<void> {
+  return context.record((tx) => noteOutput(tx, context.step.uuid, done));
+}
+
+/** Updates that take effect at the reset that follows them all: the BMC restarts by itself. */
+export function untilReset({ updates }: Done): readonly Update[] {
+  return updates.filter(({ component, resets }) => component !== 'bmc' && resets === 0);
+}
