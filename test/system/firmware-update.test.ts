@@ -158,10 +158,15 @@ test('a conductor that dies at any checkpoint of the step ends with the versions
   machine.bmc.quirks.taskPolls = 0;
   const version = (checkpoint: number): string => `2.${checkpoint}.0`;
   const deaths = await conductor.dieAtEach({
-    act: (checkpoint) => clean({ ...bios, url: image(`bios-${version(checkpoint)}`) }),
+    act: (checkpoint) =>
+      clean(
+        { ...bios, url: image(`bios-${version(checkpoint)}`) },
+        { ...nic, url: image(`nic-${version(checkpoint)}`) },
+      ),
     check: async (checkpoint) => {
       const found = [checkpoint, await firmware()];
-      expect(found).toMatchObject([checkpoint, [{ current_version: version(checkpoint) }, {}, {}]]);
+      const current_version = version(checkpoint);
+      expect(found).toMatchObject([checkpoint, [{ current_version }, {}, { current_version }]]);
     },
   });
   expect(deaths).toBeGreaterThanOrEqual(3);
@@ -261,6 +266,18 @@ test('a component that the BMC does not have is refused at the request; one that
   expect(await firmware()).toContainEqual(
     expect.objectContaining({ component: 'NIC.Slot.1', current_version: '4.0.0' }),
   );
+});
+
+test('one that a deploy template names is refused at the request, too', async () => {
+  const steps = [{ ...update({ ...bmc, component: 'bmcc' }), priority: 90 }];
+  await operator.call('POST', '/v1/deploy_templates', { name: 'CUSTOM_FIRMWARE', steps });
+  await operator.call('PUT', `/v1/nodes/${name}/traits/CUSTOM_FIRMWARE`);
+  await operator.call('PATCH', `/v1/nodes/${name}`, [
+    { op: 'add', path: '/instance_info/traits', value: ['CUSTOM_FIRMWARE'] },
+  ]);
+  await operator.provision(name, 'provide');
+  await operator.waitForState(name, 'available');
+  await expect(operator.provision(name, 'active')).rejects.toThrow(/400.*firmware\.update: settings: update bmcc/);
 });
 
 test('a component that may be what the BMC can not show now is left to the step', async () => {

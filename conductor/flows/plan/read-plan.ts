@@ -100,7 +100,7 @@ function readDriverSteps(
 /**
  * The templates that the instance's traits name. Instance traits must be traits of the node (agent-protocol.md §5.3).
  */
-async function readTemplates(
+export async function readTemplates(
   { db, secrets }: Pick<EngineContext, 'db' | 'secrets'>,
   node: NodeRow,
 ): Promise<NonNullable<PlanFacts['templates']>> {
