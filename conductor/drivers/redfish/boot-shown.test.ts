@@ -81,6 +81,17 @@ describe('boot device', () => {
     expect(await machine.getBoot()).toMatchObject({ device: 'pxe', once: true });
   });
 
+  test.each([true, false])(
+    'a passing failure takes nothing from what was asked for, for all boots: %s',
+    async (persistent) => {
+      const { management, simulator } = await rig();
+      simulator.inject({ method: 'PATCH', path: /Systems\/1$/, status: 500 });
+      await management.setBootDevice('pxe', { persistent, bootMode: 'bios' });
+      expect(await management.getBootDevice()).toEqual({ bootDevice: 'pxe', persistent });
+      expect(await management.getBootMode?.()).toBe('bios');
+    },
+  );
+
   test('a task that the BMC forgets is judged by what is shown', async () => {
     const { management, simulator } = await rig({ quirks: { tasks: true } });
     simulator.inject({ method: 'GET', path: /TaskMonitors/, status: 404, times: 9 });

@@ -1,29 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { laterIds } from '#conductor/drivers/redfish/client/errors.ts';
 import { createInstantClock, createRigs, hastyClock, type Rig } from '#conductor/drivers/redfish/testing/rigs.ts';
+import { strike, struck, unclear } from '#conductor/drivers/redfish/testing/unclear-answers.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
-import type { Fault } from '#test/simulators/redfish/faults.ts';
 import { vendorNames, vendors } from '#test/simulators/redfish/vendors.ts';
 
 /** Every call that a deploy makes at a BMC, at first answered that it is to be made later, or otherwise badly. */
 
 const { rig } = createRigs();
 const patient = { retryMs: 1, timings: { pollMs: 1, resendAfterMs: 60_000 } };
-
-/** Calls that are struck: of writes the first, and each thing that is read. */
-const struck: readonly { readonly method: string; readonly path: RegExp }[] = [
-  { method: 'POST', path: /Sessions$/ },
-  { method: 'POST', path: /Reset$/ },
-  { method: 'POST', path: /InsertMedia$/ },
-  { method: 'POST', path: /EjectMedia$/ },
-  { method: 'POST', path: /SimpleUpdate$/ },
-  { method: 'PATCH', path: /Systems\/[^/]+$/ },
-  { method: 'PATCH', path: /Bios\/[^/]+$/i },
-  { method: 'PATCH', path: /Systems\/[^/]+\/(SD|Settings)$/ },
-  { method: 'GET', path: /Systems\/[^/]+$/ },
-  { method: 'GET', path: /VirtualMedia$/ },
-  { method: 'GET', path: /Managers\/[^/]+$/ },
-];
 
 /** In all spellings, one after the other. */
 const spellings: readonly ((id: string) => object)[] = [
@@ -72,39 +57,12 @@ describe.each(vendorNames)('%s', (vendor) => {
   });
 });
 
-const gone = (location: string) => ({ actsAs: 202, headers: { Location: `/redfish/v1/TaskService/${location}` } });
-const page = '<html><body>Please wait</body></html>';
-
-/** Faults that strike each call once: the BMC does it, or is not there. */
-const unclear: readonly (readonly [what: string, fault: Partial<Fault>, ofReads: boolean])[] = [
-  ['its answer is lost', { dropAnswer: true }, true],
-  ['the connection is cut before', { drop: true }, true],
-  ['its monitor is gone', gone('Monitors/1'), false],
-  ['its monitor fails for a while', gone('Monitors/2'), false],
-  ['its Location is a task, which is always 200', gone('Tasks/3'), false],
-  ['it is accepted without a task', { actsAs: 202 }, false],
-  ['it is called a failure', { actsAs: 500 }, false],
-  ['the web server fails', { status: 500 }, true],
-  ['the web server is away', { status: 503 }, true],
-  ['the login is unknown', { status: 401 }, true],
-  ['the session is forbidden', { status: 403 }, true],
-  ['a page comes in its place', { body: page }, true],
-  ['a page comes with 404', { status: 404, body: page }, true],
-];
-
 describe.each(vendorNames)('%s', (vendor) => {
   test.each(unclear)('%s: nothing fails, and no power is switched twice', async (_what, fault, ofReads) => {
     const timings = { pollMs: 1000, resendAfterMs: 30_000 };
     const bmc = await rig({ quirks: vendors[vendor], redfish: { timings }, clock: createInstantClock() });
     await bmc.power.getPowerState();
-    bmc.simulator.inject({ path: /Monitors\/2$/, status: 500, times: 8 });
-    bmc.simulator.inject({ path: /Tasks\/3$/, body: { TaskState: 'Running' }, times: 2 });
-    bmc.simulator.inject({ path: /Tasks\/3$/, body: { TaskState: 'Completed' }, times: 99 });
-    for (const call of struck) {
-      // an update is begun once, and then judged by its versions
-      const isLeft = /Sessions|SimpleUpdate/.test(call.path.source) || (call.method === 'GET' && !ofReads);
-      if (!isLeft) bmc.simulator.inject({ ...call, ...fault });
-    }
+    strike(bmc.simulator, fault, ofReads);
     await deploy(bmc, vendors[vendor].virtualMedia !== 'none');
     expect(bmc.machine.actions).toEqual(['on', 'off', 'on', 'off']);
   });

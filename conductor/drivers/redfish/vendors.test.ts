@@ -2,14 +2,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { biosContract } from '#conductor/drivers/bios.contract.ts';
-import { firmwareBootContract } from '#conductor/drivers/firmware-boot.contract.ts';
 import type { Bmc } from '#conductor/drivers/interfaces.ts';
-import { type ManagementContract, managementContract } from '#conductor/drivers/management.contract.ts';
-import { powerContract } from '#conductor/drivers/power.contract.ts';
-import { redfishBootDevices } from '#conductor/drivers/redfish/boot-plans.ts';
 import { redfishHardwareType } from '#conductor/drivers/redfish/redfish.ts';
 import { createInstantClock } from '#conductor/drivers/redfish/testing/rigs.ts';
+import { vendorContracts } from '#conductor/drivers/redfish/testing/vendor-contracts.ts';
 import type { Clock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { silentLog } from '#shared/log.ts';
@@ -74,36 +70,7 @@ function part<Name extends keyof Bmc>(bmc: Bmc, name: Name): NonNullable<Bmc[Nam
 
 const noFile = () => Promise.reject(new AppError('internal', 'the BMC was to fetch it'));
 
-const notKnown = 'its boot mode is null';
-const managementSkips: Readonly<Partial<Record<VendorName, ManagementContract['skip']>>> = {
-  Lenovo: {
-    'sets a persistent boot device': 'it takes a device for one boot only',
-    'keeps a persistent device over a boot': 'it takes a device for one boot only',
-  },
-  DGX: { 'sets the boot mode along': notKnown },
-};
-
-const bios = {
-  enumeration: { name: 'SysProfile', from: 'PerfPerWatt', to: 'Performance', illegal: 'Turbo' },
-  integer: { name: 'NumCores', from: '8', to: '4' },
-  boolean: { name: 'Virtualization', from: 'true', to: 'false' },
-};
-
-for (const vendor of vendorNames) {
-  const { bootTargets = [], hidesBootMode, noSecureBoot, noBiosAttributes } = vendors[vendor];
-  const make = (): Promise<Rig> => rig(vendor);
-  const skip = managementSkips[vendor];
-  powerContract({ name: vendor, make });
-  // not every BMC has the firmware boot by HTTP
-  const bootDevices = redfishBootDevices.filter((each) => each !== 'uefihttp' || bootTargets.includes('UefiHttp'));
-  managementContract({ name: vendor, make, bootDevices, ...(skip ? { skip } : {}) });
-  firmwareBootContract({
-    name: vendor,
-    make,
-    has: [...(hidesBootMode ? [] : ['boot mode' as const]), ...(noSecureBoot ? [] : ['secure boot' as const])],
-  });
-  if (!noBiosAttributes) biosContract({ name: vendor, make, ...bios });
-}
+for (const vendor of vendorNames) vendorContracts(vendor, vendor, () => rig(vendor));
 
 test('what a BMC lacks is empty, or refused in words', async () => {
   const { bios: settings, raid } = await rig('OpenBMC');

@@ -1,6 +1,6 @@
 import { stoppedError } from '#conductor/drivers/call-deadline.ts';
 import type { Place, SettingsPlaces } from '#conductor/drivers/redfish/bios/settings-places.ts';
-import { asksForReset, isRefusal } from '#conductor/drivers/redfish/client/errors.ts';
+import { asksForReset, httpStatusOf, isRefusal } from '#conductor/drivers/redfish/client/errors.ts';
 import { patchResource } from '#conductor/drivers/redfish/client/resource.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/client/system.ts';
 import { finishTask } from '#conductor/drivers/redfish/client/task.ts';
@@ -10,6 +10,8 @@ import { AppError } from '#shared/errors/app-error.ts';
 /** Milliseconds before a BMC is asked again what it shows, doubled each time; after the last it has not done it. */
 const firstLookMs = 250;
 const lastLookMs = 1000;
+/** Milliseconds before what a web server has failed at is asked for once more. */
+const pauseMs = 3000;
 
 export interface Ask<T, Plan> {
   readonly what: string;
@@ -84,14 +86,18 @@ async function write<T, Plan>(
   plan: Plan,
   signal: AbortSignal,
 ): Promise<{ readonly answer: RedfishAnswer } | { readonly refusal: unknown }> {
-  try {
-    const answer = await patchResource(client, place, ask.body(plan), signal);
-    await finishTask(client, answer, ask.what, { clock, signal, isLookedAt: true });
-    return { answer };
-  } catch (error) {
-    // with the time over, nothing else is tried: these are the BMC's own words
-    if (!isRefusal(error) || signal.aborted) throw error;
-    return { refusal: error };
+  for (let isAgain = false; ; isAgain = true) {
+    try {
+      const answer = await patchResource(client, place, ask.body(plan), signal);
+      await finishTask(client, answer, ask.what, { clock, signal, isLookedAt: true });
+      return { answer };
+    } catch (error) {
+      // with the time over, nothing else is tried: these are the BMC's own words
+      if (!isRefusal(error) || signal.aborted) throw error;
+      // a web server that fails for a moment has not refused the plan, and the next one may be less than was asked for
+      if (isAgain || httpStatusOf(error) !== 500) return { refusal: error };
+      await clock.sleep(pauseMs, signal).catch(() => Promise.reject(error));
+    }
   }
 }
 
