@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { createRedfishClient } from '#conductor/drivers/redfish/client/client.ts';
 import { parseRedfishDriverInfo } from '#conductor/drivers/redfish/client/driver-info.ts';
-import { createRigs } from '#conductor/drivers/redfish/testing/rigs.ts';
+import { createRigs, hastyClock } from '#conductor/drivers/redfish/testing/rigs.ts';
 import { systemClock } from '#shared/clock.ts';
+import { errorChain } from '#shared/errors/app-error.ts';
 import { silentLog } from '#shared/log.ts';
 
 const { rig } = createRigs();
@@ -121,6 +122,48 @@ test('a BMC without HTTP Basic whose sessions were all in use gets a session lat
   bmc.simulator.inject({ method: 'GET', path: /Systems\/1$/, status: 401 });
   expect(await bmc.power.getPowerState()).toBe('power off');
   expect(bmc.simulator.requests.at(-1)?.headers['x-auth-token']).toBeTypeOf('string');
+});
+
+describe('a BMC whose sessions are all in use', () => {
+  const info = { MessageId: 'IDRAC.2.8.RAC0218', Message: 'The maximum number of user sessions is reached.' };
+  const error = { code: 'Base.1.8.GeneralError', '@Message.ExtendedInfo': [info] };
+  const full = { method: 'POST', path: /Sessions$/, status: 503, body: { error }, times: 99 };
+  const room = 'all sessions of the BMC are in use: end some there';
+
+  test('is asked by HTTP Basic', async () => {
+    const bmc = await rig({ redfish: { retryMs: 1 } });
+    bmc.simulator.inject(full);
+    expect(await bmc.power.getPowerState()).toBe('power off');
+  });
+
+  test.each([
+    ['that takes no other login', {}],
+    ['that is to be asked by sessions alone', { redfish_auth_type: 'session' }],
+  ])('%s: the error says so, and passes', async (_what, driverInfo) => {
+    const bmc = await rig({ redfish: { retryMs: 1 }, driverInfo });
+    bmc.simulator.inject(full);
+    bmc.simulator.inject({ method: 'GET', path: /Systems/, status: 401, times: 99 });
+    const failure: unknown = await bmc.power.getPowerState().catch((cause: unknown) => cause);
+    expect(errorChain(failure)).toContain(room);
+    expect(failure).toMatchObject({ code: 'unavailable', retryable: true });
+  });
+
+  test('a wrong password is still called that', async () => {
+    const bmc = await rig({ redfish: { retryMs: 1 }, driverInfo: { redfish_password: 'another' } });
+    const failure: unknown = await bmc.power.getPowerState().catch(errorChain);
+    expect(failure).toContain('redfish_username or redfish_password is wrong');
+    expect(failure).not.toContain('session');
+  });
+});
+
+test.each([503, 429])('a change that is answered %i without a word is asked for longer than a read', async (status) => {
+  const bmc = await rig({ clock: hastyClock, redfish: { retryMs: 1 } });
+  await bmc.power.getPowerState();
+  bmc.simulator.inject({ method: 'PATCH', path: /Systems\/1$/, status, times: 12 });
+  await bmc.management.setBootDevice('pxe', { persistent: true });
+  bmc.simulator.inject({ method: 'GET', path: /Systems\/1$/, status, times: 12 });
+  await expect(bmc.power.getPowerState()).rejects.toMatchObject({ code: 'unavailable' });
+  expect(bmc.simulator.faultsLeft()).toBe(7);
 });
 
 test('a session that others end makes room once no request needs it, and none is left behind', async () => {

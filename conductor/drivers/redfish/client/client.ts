@@ -11,7 +11,7 @@ import {
   type TransportRequest,
 } from '#conductor/drivers/redfish/client/transport.ts';
 import { type Clock, overdueTimers } from '#shared/clock.ts';
-import { AppError } from '#shared/errors/app-error.ts';
+import { AppError, errorCode, isRetryable } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
 import type { OutboundRules } from '#shared/peers/outbound-url.ts';
 
@@ -88,7 +88,10 @@ export function createRedfishClient(connection: RedfishConnection, options: Redf
       const refused = statusError(what, status, { body, username: connection.username, isPassing });
       // some BMCs forbid what comes with a session that they have forgotten
       const isRefused = status === 401 || status === 403;
-      if (!isRefused || hasLoggedIn || !credentials.refused(auth, status)) throw refused;
+      const why = status === 401 ? credentials.whyBasic(auth) : undefined;
+      if (!isRefused || hasLoggedIn || !credentials.refused(auth, status)) {
+        throw why === undefined ? refused : refusedBasic(refused, why);
+      }
       hasLoggedIn = true;
     }
   };
@@ -133,6 +136,15 @@ export function createRedfishClient(connection: RedfishConnection, options: Redf
       await transport.close();
     },
   };
+}
+
+/** The refusal of HTTP Basic by a BMC that gave no session: which of the two is to be put right the cause shows. */
+function refusedBasic({ message, details }: AppError, noSession: unknown): AppError {
+  return new AppError(errorCode(noSession), `${message}, or the BMC takes no HTTP Basic and gave no session`, {
+    cause: noSession,
+    retryable: isRetryable(noSession),
+    details,
+  });
 }
 
 function isOver(pause: Promise<void>): Promise<boolean> {

@@ -118,12 +118,17 @@ export function statusError(
   });
 }
 
+/** Pattern of the ids by which BMCs refuse a login for want of room: DMTF's Base registry, and iDRAC's. */
+const noRoom = /\b(SessionLimitExceeded|CreateLimitReachedForResource|RAC0218)$/;
+
 /** Gives what an operator can do about a refusal whose words don't say so. */
 function hintOf(body: unknown): string {
   const infos = ErrorBody.safeParse(body).data?.error['@Message.ExtendedInfo'] ?? [];
   const isJob = infos.some(({ MessageId: id }) => id?.endsWith('.SYS011'));
   const deleted = "the idrac driver's step management.clear_job_queue deletes it";
-  return isJob ? ` (a job of before waits for the machine's next reset; ${deleted})` : '';
+  if (isJob) return ` (a job of before waits for the machine's next reset; ${deleted})`;
+  const isFull = infos.some(({ MessageId: id }) => noRoom.test(id ?? ''));
+  return isFull ? ' (all sessions of the BMC are in use: end some there, or wait until it ends them)' : '';
 }
 
 /** Finds the URI in AMI's refusal to change a resource whose coming state is another one, which it names. */

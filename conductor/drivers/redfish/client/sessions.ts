@@ -16,6 +16,8 @@ export interface Credentials {
    * may still know is ended.
    */
   refused(headers: Readonly<Record<string, string>>, status: number): boolean;
+  /** Why these headers are HTTP Basic, at a BMC that has sessions; `undefined` = they are not. */
+  whyBasic(headers: Readonly<Record<string, string>>): unknown;
   /** Ends the session at the BMC, which has room for few; the next request makes another one. */
   close(): Promise<void>;
 }
@@ -45,10 +47,18 @@ export function createCredentials(
 ): Credentials {
   const { username, password = '', authType } = connection;
   const { log, sessions } = options;
-  if (username === undefined) return { headers: async () => ({}), refused: () => false, close: async () => undefined };
+  if (username === undefined) {
+    return {
+      headers: async () => ({}),
+      refused: () => false,
+      whyBasic: () => undefined,
+      close: async () => undefined,
+    };
+  }
   const basic = { authorization: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}` };
   let useBasic = authType === 'basic';
   let hasService = true;
+  let noSession: unknown;
   let session: Promise<Session> | undefined;
   let current: Session | undefined;
   const end = (ended: Session): Promise<void> => endSession(ended, transport, options);
@@ -69,6 +79,7 @@ export function createCredentials(
         log.info({ bmc: connection.origin, status }, 'no Redfish session available, using HTTP Basic');
         useBasic = true;
         hasService = errorCode(error) !== 'not_supported';
+        noSession = hasService ? error : undefined;
         return basic;
       }
     },
@@ -88,6 +99,7 @@ export function createCredentials(
       }
       return true;
     },
+    whyBasic: (headers) => (headers['authorization'] === undefined ? undefined : noSession),
     close: async () => {
       // one that is being made, or whose caller did not wait for it, is a session at the BMC as well
       const ended = current ?? (await session?.catch(() => undefined));
@@ -111,7 +123,8 @@ async function logIn(
     throw new AppError('not_supported', `${what}: the BMC has no session service`, { details: { status: 404 } });
   }
   const body = { UserName: username, Password: password };
-  const answer = await sendOpen({ method: 'POST', path: sessionsPath, body, signal });
+  // without a session there is HTTP Basic: no more patience than for a read
+  const answer = await sendOpen({ method: 'POST', path: sessionsPath, body, mayRepeat: false, signal });
   if (answer.status >= 300) throw statusError(what, answer.status, { body: answer.body, username });
   const token = answer.headers['x-auth-token'];
   if (token === undefined)
