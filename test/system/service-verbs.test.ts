@@ -117,3 +117,16 @@ test('an instance that was switched off meanwhile is switched on by the abort', 
   expect((await abort()).boots).toBe(1);
   expect(node.machine.state()).toEqual(running);
 });
+
+test('an abort amid the boot of the ramdisk leaves the machine off, and the next one brings the instance back', async () => {
+  node.machine.faults.bootsNothing = true;
+  await service(step('check'));
+  const isBooting = async () => (await stepsOfFlow()).includes('boot_ramdisk main waiting');
+  await expect.poll(isBooting).toBe(true);
+  await node.operator.provision(node.name, 'abort');
+  const failed = await node.operator.waitForState(node.name, 'service failed');
+  expect(failed['power_state']).toBe('power off');
+  node.heal();
+  expect((await abort()).boots).toBe(1);
+  expect(node.machine.state()).toEqual(running);
+});

@@ -103,8 +103,13 @@ test('each of an inventory of hundreds has its own time', async () => {
       body: { '@odata.id': path, Id, Version: '1', Updateable: true },
     });
   }
+  const times = vi.spyOn(AbortSignal, 'timeout');
   const found = await bmc.firmware?.getComponents();
+  const longest = Math.max(...times.mock.calls.map(([ms]) => ms));
+  times.mockRestore();
   expect(found?.filter(({ component }) => component.startsWith('Item'))).toHaveLength(130);
+  // at three seconds for each
+  expect(longest).toBeGreaterThan(130 * 3000);
 });
 
 describe('of several managers', () => {

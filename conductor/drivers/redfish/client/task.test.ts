@@ -21,3 +21,23 @@ test.each(answers)('a task whose monitor answers with %s is at work until it say
   const polls = bmc.simulator.requests.filter(({ path }) => path.includes('/TaskService/'));
   expect(polls.length).toBeGreaterThan(8);
 });
+
+test("a monitor's query goes along", async () => {
+  const bmc = await rig({ clock: hastyClock });
+  const headers = { Location: '/redfish/v1/TaskService/Monitors/5?of=boot' };
+  bmc.simulator.inject({ method: 'PATCH', path: /Systems\/1$/, actsAs: 202, headers });
+  bmc.simulator.inject({ path: /Monitors\/5$/, body: { TaskState: 'Completed' } });
+  await bmc.management.setBootDevice('pxe', { persistent: false });
+  expect(bmc.simulator.requests.map(({ query }) => query)).toContain('?of=boot');
+});
+
+test.each([404, 410])(
+  'a task that the BMC forgets (%i) has no known end where nothing else shows it',
+  async (status) => {
+    const bmc = await rig({ clock: hastyClock, quirks: { tasks: true } });
+    bmc.simulator.inject({ method: 'GET', path: /TaskMonitors/, status, times: 9 });
+    await expect(bmc.management.setBmcClock?.(new Date())).rejects.toMatchObject({ code: 'bmc_error' });
+    const error = await bmc.management.resetSecureBootKeys?.('none').catch(errorChain);
+    expect(error).toContain('the BMC has forgotten its task');
+  },
+);
