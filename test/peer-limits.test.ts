@@ -52,7 +52,8 @@ test('bodies of requests are read behind their limits, in few places', () => {
     /\breq\.(json|text|arrayBuffer|blob|bytes|formData|parseBody)\(|\breq\.raw\.(body|clone|json|text|arrayBuffer)\b/;
   expect(pathsOf(programs.filter(({ path, text }) => !path.includes('/testing/') && reads.test(text)))).toEqual([
     'agent/http/app.ts', // has its own limit
-    'conductor/http/admit-callers.ts', // within `readBody`, which it calls
+    'conductor/http/admit-callers.ts', // within `readCallersBodies`, which it calls
+    'conductor/http/doors/body-parts.ts',
     'conductor/http/doors/read-body.ts',
     'conductor/http/doors/request-middleware.ts',
   ]);

@@ -1,5 +1,5 @@
-# Read by `conductor/start/conductor` and `conductor/cli/baton`, with the clone in $root and a bundle's name in $program: becomes that
-# bundle with the script's arguments. When a source has changed since, the bundles are made first.
+# Read by `conductor/start/conductor` and `conductor/cli/baton`, with the clone in $root, a bundle's name in $program, and what Node.js is
+# told in $flags: becomes that bundle with the script's arguments. When a source has changed since, the bundles are made first.
 
 fail() {
   echo "$program: $1" >&2
@@ -50,4 +50,4 @@ if is_stale; then
 fi
 # what V8 has compiled once; a folder that can't be written is none
 export NODE_COMPILE_CACHE="${NODE_COMPILE_CACHE-$folder/compiled}"
-exec "$node" "$folder/$program.cjs" "$@"
+exec "$node" ${flags-} "$folder/$program.cjs" "$@"

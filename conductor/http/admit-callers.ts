@@ -11,7 +11,7 @@ import {
   sourceOf,
   tooMany,
 } from '#conductor/http/doors/admit-strangers.ts';
-import { readBody, readStrangersBodies, rowsOf } from '#conductor/http/doors/read-body.ts';
+import { readCallersBodies, readStrangersBodies, rowsOf } from '#conductor/http/doors/read-body.ts';
 import { requireStorableText } from '#conductor/http/doors/request-middleware.ts';
 import type { HttpContext } from '#conductor/http/routing/context.ts';
 import type { ApiApp, ApiEnv } from '#conductor/http/routing/define-routes.ts';
@@ -40,6 +40,7 @@ export function admitCallers(app: ApiApp, context: AdmitContext): MiddlewareHand
     rule.access === 'public' || (rule.policy === 'baton:metrics' && config.metrics === 'anybody');
   const letStrangersIn = admitStrangers(context, (...refusal) => void noteRefusal(context, ...refusal));
   const readStrangersBody = readStrangersBodies();
+  const readCallersBody = readCallersBodies();
   const rowOf = rowsOf(app);
   const identify = identifyCallers(context);
   return async (c, next) => {
@@ -60,7 +61,7 @@ export function admitCallers(app: ApiApp, context: AdmitContext): MiddlewareHand
     if (caller instanceof Response) return caller;
     c.set('caller', caller);
     if (!rule && hasOwnRoute(c)) throw accessDenied('an operation without a rule', caller, undefined);
-    return readBody(c, rowOf(c), async () => {
+    return readCallersBody(c, rowOf(c), async () => {
       // before the database is asked whose the node is
       await requireStorableText(c);
       if (rule) await authorize(context, c, rule, caller);

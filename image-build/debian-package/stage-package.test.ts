@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { readConfig } from '#conductor/start/config.ts';
 import { Environment } from '#conductor/start/environment.ts';
@@ -28,4 +30,19 @@ test('what is commented out is a default: taking the comment away changes nothin
     return { ...config, settings: settings.map((setting) => ({ ...setting, from: undefined })) };
   };
   expect(read(withValue)).toEqual(read(set));
+});
+
+test('by its unit, in the image and from a clone a conductor is given the same limits of memory', async () => {
+  const starts = [
+    'image-build/debian-package/baton.service',
+    'image-build/oci-image/build-oci-image.ts',
+    'conductor/start/conductor',
+  ];
+  for (const path of starts) {
+    const text = await readFile(join(import.meta.dirname, '../..', path), 'utf8');
+    expect([path, text.match(/--max-semi-space-size=\d+|MALLOC_MMAP_THRESHOLD_=\d+/g)?.sort()]).toEqual([
+      path,
+      ['--max-semi-space-size=4', 'MALLOC_MMAP_THRESHOLD_=131072'],
+    ]);
+  }
 });

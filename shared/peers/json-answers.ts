@@ -8,11 +8,14 @@ const atOnceBytes = 256 * 1024;
 /**
  * Parses a text whose depth and values a meter has counted. In a large one, long strings are read in slices, between which
  * others go on: config drives and logs of 64 MiB are such; what is left of it is parsed at once.
+ * @param isLast nobody needs the bytes any more: a large text's are let go before it is whole
  * @returns `undefined` for what is not JSON
  */
-export async function parseJson(bytes: Buffer): Promise<unknown> {
+export async function parseJson(bytes: Buffer, isLast = false): Promise<unknown> {
   try {
-    return bytes.length <= atOnceBytes ? JSON.parse(withoutMark(bytes.toString('utf8'))) : await parseInSlices(bytes);
+    return bytes.length <= atOnceBytes
+      ? JSON.parse(withoutMark(bytes.toString('utf8')))
+      : await parseInSlices(bytes, isLast);
   } catch (error) {
     if (error instanceof SyntaxError) return undefined;
     throw error;

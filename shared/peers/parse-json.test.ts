@@ -59,10 +59,23 @@ test('no field has a name that fills a page', async () => {
   await expect(parseJson(Buffer.from(`{"${long}": 1}`))).rejects.toThrow('a name of 300000 characters');
 });
 
+test('a text that takes twice its bytes in memory may have 16 MiB', async () => {
+  const text = 'x'.repeat(16 * 1024 ** 2);
+  expect(await parseJson(Buffer.from(`["${text}\\n"]`))).toEqual([`${text}\n`]);
+  await expect(parseJson(Buffer.from(`["${text}€"]`))).rejects.toThrow(
+    'a text of 16777219 bytes with characters beyond Latin-1, and such a text may have 16777216',
+  );
+});
+
 test('a byte that is no UTF-8 is read as it is in short texts', async () => {
   const bytes = Buffer.from(`["${long}ä"]`).subarray(0, -3);
   const broken = Buffer.concat([bytes, Buffer.from('"]')]);
-  expect(await parseJson(broken)).toEqual(JSON.parse(broken.toString('utf8')));
+  const expected: unknown = JSON.parse(broken.toString('utf8'));
+  expect(await parseJson(broken)).toEqual(expected);
+  expect(broken.length).toBeGreaterThan(300_000);
+  // its reader was the last
+  expect(await parseJson(broken, true)).toEqual(expected);
+  expect(broken.length).toBe(0);
 });
 
 test('short texts are parsed at once', async () => {

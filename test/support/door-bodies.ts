@@ -53,6 +53,11 @@ function largestBodies(path: string, { bytes, depth, values, isText }: BodyRow):
     'as deep as it may be': () => within(`${'['.repeat(depth - 3)}${']'.repeat(depth - 3)}`),
     'one long text': () => `{"name":"${'n'.repeat(long)}"}`,
     'one long name': () => `{"${'n'.repeat(long)}":1}`,
+    'a long text beyond ASCII': () => `{"name":"${'n'.repeat(long - 10)}\u20ac"}`,
+    'many texts of escapes': () => {
+      const text = `"${String.raw`\u0041`.repeat(150)}",`;
+      return within(`[${text.repeat(Math.floor(Math.min(most, bytes / text.length)) - 2)}""]`);
+    },
     'a long text of escapes': () => `{"name":"${String.raw`\n`.repeat(long / 2)}"}`,
   };
 }

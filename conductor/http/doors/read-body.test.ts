@@ -1,6 +1,6 @@
 import { Hono } from 'hono';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { readStrangersBodies } from '#conductor/http/doors/read-body.ts';
+import { readCallersBodies, readStrangersBodies } from '#conductor/http/doors/read-body.ts';
 import { listen } from '#conductor/http/listen.ts';
 import { bodyRows } from '#conductor/http/routing/body-rows.ts';
 import type { ApiEnv } from '#conductor/http/routing/define-routes.ts';
@@ -63,6 +63,34 @@ test('one address takes its own share', async () => {
   expect([(await send(100_000)).status, (await send(160_000)).status, (await send(100_000)).status]).toEqual([
     202, 503, 202,
   ]);
+});
+
+test('callers, too, have room for so much at once, and each a share of it', async () => {
+  const limit = readCallersBodies({ bytes: 500_000, sourceBytes: 300_000 });
+  let letGo = (): void => undefined;
+  const held = new Promise<void>((resolve) => {
+    letGo = resolve;
+  });
+  const app = new Hono<ApiEnv>();
+  app.use('*', async (c, next) => {
+    c.set('caller', { user: c.req.header('X-User'), role: 'member', project: undefined });
+    return limit(c, row, next);
+  });
+  app.post('/held', async (c) => {
+    await held;
+    return c.body(null, 202);
+  });
+  app.post('/quick', (c) => c.body(null, 202));
+  const send = async (path: string, bytes: number, user: string): Promise<Response> =>
+    app.request(path, { method: 'POST', body: 'x'.repeat(bytes), headers: { 'X-User': user } });
+  const first = send('/held', 200_000, 'ann');
+  expect((await send('/quick', 200_000, 'ann')).status).toBe(503);
+  expect((await send('/quick', 200_000, 'ben')).status).toBe(202);
+  const second = send('/held', 200_000, 'ben');
+  expect((await send('/quick', 200_000, 'eve')).status).toBe(503);
+  letGo();
+  expect([(await first).status, (await second).status]).toEqual([202, 202]);
+  expect((await send('/quick', 200_000, 'ann')).status).toBe(202);
 });
 
 test('over a real connection', async () => {

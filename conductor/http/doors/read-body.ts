@@ -3,6 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { Context, Next } from 'hono';
 import { matchedRoutes } from 'hono/route';
 import { sourceOf } from '#conductor/http/doors/admit-strangers.ts';
+import { type BodyParts, partsOf } from '#conductor/http/doors/body-parts.ts';
 import { type BodyRow, bodyRows } from '#conductor/http/routing/body-rows.ts';
 import { type ApiApp, type ApiEnv, bodyLimitsKey } from '#conductor/http/routing/define-routes.ts';
 import { applicationFault } from '#conductor/http/routing/error-answers.ts';
@@ -12,14 +13,16 @@ const mebibyte = 1024 ** 2;
 /** Heartbeats and most requests are smaller, and are not held up by others. */
 const smallBytes = 64 * 1024;
 
-export interface StrangersLimits {
-  /** Room for strangers' larger bodies at once, all together. */
+export interface BodyShares {
+  /** Room for larger bodies at once, of all senders together. */
   readonly bytes: number;
-  /** And those of one address: behind a relay there may be many machines. */
+  /** Room for those of one sender. */
   readonly sourceBytes: number;
 }
 
-const strangersLimits: StrangersLimits = { bytes: 128 * mebibyte, sourceBytes: 32 * mebibyte };
+/** An address may be a relay with many machines behind it. */
+const strangersShares: BodyShares = { bytes: 64 * mebibyte, sourceBytes: bodyRows.report.bytes };
+const callersShares: BodyShares = { bytes: 96 * mebibyte, sourceBytes: bodyRows.provision.bytes };
 const retryAfterSeconds = 5;
 
 /** Goes on with the body that it has read, or answers why it has not. */
@@ -50,38 +53,48 @@ function readRows(app: ApiApp): ReadonlyMap<string, BodyRow> {
 }
 
 /**
- * The only way to get at a body: reads it within its row of limits, and parses it where it is JSON; routes get it as
- * `c.req.json()`, or as text (`readText`). What is too long is refused before it is read where its length is announced. It
- * stands behind the login: what it reads is kept in memory.
+ * Makes the only way to get at a body: reads it within its row of limits, and parses it where it is JSON; routes get it as
+ * `c.req.json()`, or as text (`readText`). What is too long is refused before it is read where its length is announced.
+ * There is an end to what all callers, and each, may have in memory at once. What counts is what has come: an announced
+ * length costs nobody anything.
  * @throws AppError `invalid_argument` naming the limit of depth or values.
  */
-export const readBody: BodyReader = (c, row, next) => readCounted(c, row, next);
+export function readCallersBodies(given: Partial<BodyShares> = {}): BodyReader {
+  return readShared({ ...callersShares, ...given }, (c) => {
+    const { user, project } = c.get('caller');
+    return JSON.stringify([user, project]);
+  });
+}
 
-/**
- * The same for who has not logged in, with an end to what all of them, and one address, may have in memory at once. What
- * counts is what has come: an announced length costs nobody anything.
- */
-export function readStrangersBodies(given: Partial<StrangersLimits> = {}): BodyReader {
-  const limits = { ...strangersLimits, ...given };
+/** Does the same for senders who have not logged in, by their addresses. */
+export function readStrangersBodies(given: Partial<BodyShares> = {}): BodyReader {
+  return readShared({ ...strangersShares, ...given }, sourceOf);
+}
+
+function readShared(shares: BodyShares, senderOf: (c: Context<ApiEnv>) => string): BodyReader {
   const held = new Map<string, number>();
   let all = 0;
   return async (c, row, next) => {
-    const source = sourceOf(c);
+    if (c.req.method === 'GET' || c.req.method === 'HEAD') return next();
+    const sender = senderOf(c);
     let mine = 0;
     const hold = (bytes: number): void => {
       mine += bytes;
       all += bytes;
-      const ofSource = (held.get(source) ?? 0) + bytes;
-      if (ofSource > 0) held.set(source, ofSource);
-      else held.delete(source);
+      const ofSender = (held.get(sender) ?? 0) + bytes;
+      if (ofSender > 0) held.set(sender, ofSender);
+      else held.delete(sender);
     };
     const take = (bytes: number): Refusal | undefined => {
       hold(bytes);
-      const isFull = all > limits.bytes || (held.get(source) ?? 0) > limits.sourceBytes;
+      const isFull = all > shares.bytes || (held.get(sender) ?? 0) > shares.sourceBytes;
       return isFull ? [503, 'Too many large bodies are being read; try again later.'] : undefined;
     };
     try {
-      return await readCounted(c, row, next, take);
+      const refusal = await readAndParse(c, row, take);
+      if (!refusal) return await next();
+      if (refusal[0] === 503) c.header('Retry-After', String(retryAfterSeconds));
+      return applicationFault(c, ...refusal);
     } finally {
       hold(-mine);
     }
@@ -107,24 +120,11 @@ export async function readBodyOfGet(c: Context<ApiEnv>): Promise<unknown> {
 
 type Refusal = readonly [status: 408 | 413 | 503, message: string];
 
-/** @param take is told how much more of a stranger's body has come, unless it is small */
-async function readCounted(
-  c: Context<ApiEnv>,
-  row: BodyRow,
-  next: Next,
-  take?: (bytes: number) => Refusal | undefined,
-): Promise<Response | void> {
-  if (c.req.method === 'GET' || c.req.method === 'HEAD') return next();
-  const refusal = await readAndParse(c, row, take);
-  if (!refusal) return next();
-  if (refusal[0] === 503) c.header('Retry-After', String(retryAfterSeconds));
-  return applicationFault(c, ...refusal);
-}
-
+/** @param take is told how much more of a body has come, unless it is small */
 async function readAndParse(
   c: Context<ApiEnv>,
   row: BodyRow,
-  take: ((bytes: number) => Refusal | undefined) | undefined,
+  take: (bytes: number) => Refusal | undefined,
 ): Promise<Refusal | undefined> {
   const bytes = await readInTime(c, row, take);
   if (!Buffer.isBuffer(bytes)) return bytes;
@@ -137,7 +137,7 @@ async function readAndParse(
     return undefined;
   }
   c.set('hasEscapes', await requireFewValues(bytes, row));
-  const value = await parseJson(bytes);
+  const value = await parseJson(bytes, true);
   c.req.json = async () => {
     if (value === undefined) throw new SyntaxError('the body is not JSON');
     return value as never;
@@ -149,40 +149,47 @@ async function readAndParse(
 async function readInTime(
   c: Context<ApiEnv>,
   { bytes: most, seconds }: BodyRow,
-  take: ((bytes: number) => Refusal | undefined) | undefined,
+  take: (bytes: number) => Refusal | undefined,
 ): Promise<Buffer | Refusal> {
   const tooLong: Refusal = [413, `The body is larger than ${most} bytes.`];
   const announced = lengthOf(c) ?? Infinity;
   if (announced > most && announced !== Infinity) return tooLong;
   const late = Promise.withResolvers<Refusal>();
   const timer = setTimeout(() => late.resolve([408, `The body has not come within ${seconds} s.`]), seconds * 1000);
-  const small = announced <= smallBytes;
-  const reader = small ? undefined : c.req.raw.body?.getReader();
   try {
     // to look at the stream of a request costs more than all else on the way in
-    if (small) return await Promise.race([c.req.arrayBuffer().then((bytes) => Buffer.from(bytes)), late.promise]);
-    // a caller who has logged in announces no more than is sent; memory is taken as it is written
-    const known = take || announced === Infinity ? undefined : Buffer.from(new ArrayBuffer(announced));
-    const parts: Uint8Array[] = [];
-    let length = 0;
-    for (;;) {
-      const read = await Promise.race([reader?.read() ?? noMore, late.promise]);
-      if (!('done' in read)) return read;
-      if (read.done) return known?.subarray(0, length) ?? Buffer.concat(parts);
-      const refusal = length + read.value.length > most ? tooLong : take?.(read.value.length);
-      if (refusal) return refusal;
-      if (known) known.set(read.value, length);
-      else parts.push(read.value);
-      length += read.value.length;
+    if (announced <= smallBytes)
+      return await Promise.race([c.req.arrayBuffer().then((bytes) => Buffer.from(bytes)), late.promise]);
+    const read = partsOf(c);
+    try {
+      const parts: Uint8Array[] = [];
+      for (let length = 0; ; ) {
+        const part = await Promise.race([read.next(), late.promise]);
+        if (part === undefined) return join(parts, length, read.move);
+        if (!(part instanceof Uint8Array)) return part;
+        length += part.length;
+        const refusal = length > most ? tooLong : take(part.length);
+        if (refusal) return refusal;
+        parts.push(part);
+      }
+    } finally {
+      read.end();
     }
   } finally {
     clearTimeout(timer);
-    // nothing of what still comes is kept
-    void reader?.cancel().catch(() => undefined);
   }
 }
 
-const noMore = { done: true, value: undefined } as const;
+function join(parts: readonly Uint8Array[], length: number, move: BodyParts['move']): Buffer {
+  const whole = Buffer.from(new ArrayBuffer(length));
+  let at = 0;
+  for (const part of parts) {
+    const { length: ofPart } = part;
+    move(part, whole, at);
+    at += ofPart;
+  }
+  return whole;
+}
 
 /** The length as announced in advance; `undefined` = it comes in chunks. */
 function lengthOf({ req }: Context): number | undefined {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Context, MiddlewareHandler } from 'hono';
 import { matchedRoutes } from 'hono/route';
+import { copyRequest } from '#conductor/http/doors/body-parts.ts';
 import type { HttpContext } from '#conductor/http/routing/context.ts';
 import type { ApiApp, ApiEnv } from '#conductor/http/routing/define-routes.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
@@ -63,8 +64,7 @@ export function jsonSuffix(app: ApiApp): MiddlewareHandler<ApiEnv> {
   return async (c, next) => {
     const { pathname } = new URL(c.req.url);
     if (c.get('version') >= nameSince || !suffix.test(pathname)) return next();
-    // before anybody has read its body
-    const again = c.req.raw.clone();
+    const again = copyRequest(c);
     await next();
     if (c.res.status !== 404) return undefined;
     const url = new URL(again.url);

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import type { Context } from 'hono';
 import { stringify } from 'yaml';
 import { z } from 'zod';
@@ -9,6 +10,7 @@ import { parseYaml } from '#conductor/sites/documents/yaml/parse-yaml.ts';
 import { isMapping } from '#conductor/sites/site.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { limitAtOnce } from '#shared/in-parallel.ts';
+import { letGo } from '#shared/peers/let-go.ts';
 
 /** Quotes what PyYAML, and Baton's own reader of documents, would take for something else. */
 const forPyYaml = { compat: 'yaml-1.1' } as const;
@@ -56,19 +58,17 @@ export const revisionNumber = z
   .transform(Number)
   .refine((id) => id <= largestId, 'is not a revision: it is too large');
 
-/** The body of a request as text. @throws AppError `invalid_argument` unless it is UTF-8 that can be stored. */
+/**
+ * Reads the body of a request as text, once: its bytes are let go.
+ * @throws AppError `invalid_argument` unless it is UTF-8 that can be stored.
+ */
 export function readText(c: Context<ApiEnv>): string {
-  const text = decodeText(c.get('body'));
+  const bytes = c.get('body');
+  if (!isUtf8(bytes)) throw new AppError('invalid_argument', 'body: it must be text in UTF-8');
+  const text = bytes.toString('utf8');
+  letGo(bytes);
   if (text.includes('\0')) throw new AppError('invalid_argument', "body: the character U+0000 can't be stored");
   return text;
-}
-
-function decodeText(bytes: Buffer): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch (cause) {
-    throw new AppError('invalid_argument', 'body: it must be text in UTF-8', { cause });
-  }
 }
 
 /** Documents as YAML, one after another, or as a JSON list for who asks for that. */

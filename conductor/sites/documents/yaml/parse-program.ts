@@ -1,14 +1,12 @@
 import { text as readAll } from 'node:stream/consumers';
 import { type DocumentLimits, parseDocuments } from '#conductor/sites/documents/yaml/parse-documents.ts';
 
-/** The process of `parse-upload.ts`: a text comes on standard input, its documents and faults go to standard output. */
+/**
+ * The process of `parse-upload.ts`: a text comes on standard input, its limits as argument, its documents and faults go to
+ * standard output.
+ */
 
-interface Task {
-  readonly text: string;
-  readonly limits: Partial<DocumentLimits>;
-}
-
-void readAll(process.stdin).then((input) => {
-  const { text, limits } = JSON.parse(input) as Task;
+void readAll(process.stdin).then((text) => {
+  const limits = JSON.parse(process.argv[2] ?? '{}') as Partial<DocumentLimits>;
   process.stdout.write(JSON.stringify(parseDocuments(text, limits)));
 });

@@ -57,11 +57,15 @@ const outOfMemory = 134;
 
 async function parseApart(text: string, { timeoutMs, memoryMb, documents }: UploadLimits): Promise<ParsedDocuments> {
   try {
-    const { stdout, exitCode } = await run(process.execPath, [`--max-old-space-size=${memoryMb}`, program], {
-      input: JSON.stringify({ text, limits: documents }),
-      timeoutMs,
-      okExitCodes: [0, outOfMemory],
-    });
+    const { stdout, exitCode } = await run(
+      process.execPath,
+      [`--max-old-space-size=${memoryMb}`, program, JSON.stringify(documents)],
+      {
+        input: text,
+        timeoutMs,
+        okExitCodes: [0, outOfMemory],
+      },
+    );
     if (exitCode === outOfMemory) return tooLarge(`it takes more than ${memoryMb} MiB to read`);
     return JSON.parse(stdout) as ParsedDocuments;
   } catch (error) {
