@@ -77,6 +77,9 @@ test.each([
   ['first of many', 'const name = disk.wwns.at(0);'],
   ['first of many', 'const system = data.Members[0];'],
   ['first of many', 'const serial = disk.serials[0];'],
+  ['first of many', 'const physical = network.segments?.[0]?.name;'],
+  ['first of many', 'const made = shown.find((path) => !before.includes(path));'],
+  ['first of many', 'const inner = Object.values(document)[0];'],
 ] as const)('%s: %s', (shape, text) => {
   expect(findAssumedFacts(text).map((fact) => fact.shape)).toEqual([shape]);
 });

@@ -73,6 +73,11 @@ describe('sanitize', () => {
     expect(parseSanitizeLog('/dev/nvme0', '{"sprog": 65535, "sstat": 257}').state).toBe('done');
     expect(parseSanitizeLog('/dev/nvme0', logOf(65_535, '(3) Sanitize Failed.')).state).toBe('failed');
     expect(() => parseSanitizeLog('/dev/nvme0', '{"nvme0": {}}')).toThrow('how far the sanitize of /dev/nvme0 is');
+    const done = '{"sprog": 65535, "sstat": 257}';
+    // one of several controllers may be another
+    expect(() => parseSanitizeLog('/dev/nvme0', `{"nvme0": ${done}, "nvme1": ${done}}`)).toThrow(
+      'how far the sanitize',
+    );
     expect(() => parseSanitizeLog('/dev/nvme0', '{"sprog": 0, "sstat": {"status": "Unknown"}}')).toThrow('how far');
   });
 

@@ -117,8 +117,8 @@ export function parseSanitizeLog(
   stdout: string,
 ): { readonly state: 'done' | 'running' | 'failed' | 'never'; readonly share: number } {
   const document = parseJson(z.looseObject({}), stdout, `how far the sanitize of ${controller} is`);
-  const inner = 'sprog' in document ? document : Object.values(document)[0];
-  const parsed = SanitizeLog.safeParse(inner);
+  const logs = 'sprog' in document ? [document] : Object.values(document);
+  const parsed = SanitizeLog.safeParse(logs.length === 1 ? logs[0] : undefined);
   if (!parsed.success) {
     throw new AppError('storage_error', `read how far the sanitize of ${controller} is`, { cause: parsed.error });
   }

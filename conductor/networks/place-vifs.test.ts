@@ -57,6 +57,14 @@ describe('placeVifs', () => {
     });
   });
 
+  test('one that spans several physical networks goes to a port of any', () => {
+    const spanning = [{ name: 'wide', physicalNetwork: ['left', 'right'] }, ...networks];
+    const ports = [port('1', { physicalNetwork: 'other' }), port('2', { physicalNetwork: 'right' }), port('3')];
+    const place = (vifs: readonly Vif[]) => Object.fromEntries(placeVifs(vifs, ports, spanning, 'takes one').networks);
+    expect(place([vif('wide')])).toEqual({ '2': 'wide' });
+    expect(place([vif('right'), vif('wide')])).toEqual({ '2': 'right', '3': 'wide' });
+  });
+
   test('one of no physical network leaves those ports that name one to others', () => {
     const ports = [port('1', { pxeEnabled: true }), port('2', { physicalNetwork: 'left' })];
     expect(placed([vif('a'), vif('left')], ports)).toEqual({ '1': 'a', '2': 'left' });

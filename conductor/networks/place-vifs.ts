@@ -8,6 +8,11 @@ export interface Vif {
   readonly portgroupUuid: string | null;
 }
 
+/** A network with its physical network, or all of those that it spans. */
+export interface VifNetwork extends Pick<Network, 'name'> {
+  readonly physicalNetwork?: string | readonly string[] | undefined;
+}
+
 /** Fields of a port that count here. */
 export interface VifPort {
   readonly uuid: string;
@@ -42,7 +47,7 @@ interface Plug {
 export function placeVifs(
   vifs: readonly Vif[],
   ports: readonly VifPort[],
-  networks: readonly Pick<Network, 'name' | 'physicalNetwork'>[],
+  networks: readonly VifNetwork[],
   single: 'takes all ports' | 'takes one' = 'takes all ports',
 ): VifPlaces {
   const [only, ...more] = vifs;
@@ -64,9 +69,9 @@ export function placeVifs(
       plugs.find((plug) => isNamed(vif, plug) && !isTaken(plug)),
     );
   for (const vif of vifs.filter(isFree)) {
-    const physicalNetwork = networks.find(({ name }) => name === vif.id)?.physicalNetwork;
-    const free = plugs.filter((plug) => !isTaken(plug) && canCarry(plug, physicalNetwork));
-    take(vif, free.sort((a, b) => rank(a, physicalNetwork) - rank(b, physicalNetwork))[0]);
+    const its = [networks.find(({ name }) => name === vif.id)?.physicalNetwork ?? []].flat();
+    const free = plugs.filter((plug) => !isTaken(plug) && canCarry(plug, its));
+    take(vif, free.sort((a, b) => rank(a, its) - rank(b, its))[0]);
   }
   return { networks: places, faults };
 }
@@ -93,16 +98,17 @@ function groupOf({ uuid, portgroupUuid }: VifPort): string {
   return portgroupUuid ?? uuid;
 }
 
-function canCarry({ ports }: Plug, physicalNetwork: string | undefined): boolean {
+function canCarry({ ports }: Plug, its: readonly string[]): boolean {
   return (
-    physicalNetwork === undefined ||
-    ports.every((port) => port.physicalNetwork === null || port.physicalNetwork === physicalNetwork)
+    its.length === 0 ||
+    its.some((one) => ports.every((port) => port.physicalNetwork === null || port.physicalNetwork === one))
   );
 }
 
 /** The lower, the sooner it is taken. */
-function rank({ ports, portgroupUuid }: Plug, physicalNetwork: string | undefined): number {
-  const agrees = ports.every((port) => port.physicalNetwork === (physicalNetwork ?? null));
+function rank({ ports, portgroupUuid }: Plug, its: readonly string[]): number {
+  const wanted = its.length === 0 ? [null] : its;
+  const agrees = wanted.some((one) => ports.every((port) => port.physicalNetwork === one));
   const boots = ports.some(({ pxeEnabled }) => pxeEnabled);
   return (agrees ? 0 : 4) + (portgroupUuid === null ? 2 : 0) + (boots ? 1 : 0);
 }

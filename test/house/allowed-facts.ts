@@ -1,7 +1,8 @@
+import { allowedFirsts } from './allowed-firsts.ts';
 import type { Shape } from './assumed-facts.ts';
 
 /** Places of a file, and why none of them takes what is unknown for a fact. */
-type Allowed = Readonly<Record<string, readonly [places: number, because: string]>>;
+export type Allowed = Readonly<Record<string, readonly [places: number, because: string]>>;
 
 /** These numbers may only shrink. */
 export const allowedFacts: Readonly<Record<Shape, Allowed>> = {
@@ -153,49 +154,5 @@ export const allowedFacts: Readonly<Record<Shape, Allowed>> = {
     'conductor/flows/engine/run-flow.ts': [1, 'what was done'],
     'conductor/flows/request/start-work.ts': [1, 'what was done'],
   },
-  'first of many': {
-    'agent/boot/efibootmgr.ts': [1, 'efibootmgr prints one such line'],
-    'agent/boot/find-deployed-disk.ts': [1, 'to show'],
-    'agent/boot/install-bootloader.ts': [1, 'the ESP that write_image has made; entries name all'],
-    'agent/boot/raid-boot-partitions.ts': [2, "any of a disk's own kind serves"],
-    'agent/boot/require-grub-readable.ts': [1, 'they are sorted: the newest'],
-    'agent/boot/spread-esp.ts': [1, 'the array of these very members'],
-    'agent/erase/require-erasable.ts': [2, 'any one is refused, and named'],
-    'agent/image/fetch/expected-checksum.ts': [2, 'more than one is refused'],
-    'agent/kexec/grub-menu.ts': [1, "GRUB's own rule: the first of that name"],
-    'agent/kexec/systemd-boot.ts': [2, 'any one is refused, and named'],
-    'agent/storage/device-identity.ts': [6, 'the one to show, all are compared; a file has one line'],
-    'agent/storage/partition-table.ts': [1, 'the table that lies first, as the kernel takes it'],
-    'conductor/cluster/etcd/etcd-health.ts': [1, 'words of a message'],
-    'conductor/cluster/etcd/look-at-cluster.ts': [3, 'any healthy one; others of another cluster are refused'],
-    'conductor/cluster/kubernetes/client/objects.ts': [1, 'any one is refused, and named'],
-    'conductor/drivers/redfish/bios/bios-registry.ts': [2, 'texts in English, else in any language'],
-    'conductor/drivers/redfish/power.ts': [1, 'they are in the order of our preference'],
-    'conductor/drivers/redfish/client/resource.ts': [1, 'each is tried in turn'],
-    'conductor/networks/neutron/binding.ts': [2, 'the one that is sent; the others are its bond'],
-    'conductor/networks/neutron/keystone.ts': [1, 'more than one is refused'],
-    'conductor/networks/switches/command-line/change-lines.ts': [1, 'members of one bond, whose number is the same'],
-    'conductor/networks/switches/command-line/lines/channel-groups.ts': [1, 'a section has one such line'],
-    'conductor/networks/switches/command-line/command-line-driver.ts': [1, 'any one is refused, and named'],
-    'conductor/networks/switches/command-line/lines/interface-sections.ts': [1, 'a section has one such line'],
-    'conductor/networks/switches/command-line/lines/switchport-rows.ts': [1, 'they are of one group'],
-    'conductor/networks/switches/fake.ts': [1, 'any one is refused, and named'],
-    'conductor/networks/switches/netconf/xml.ts': [1, 'a document has one root'],
-    'conductor/networks/switches/os/eos.ts': [1, 'they are of one kind'],
-    'conductor/networks/switches/os/ports/junos-ports.ts': [1, 'any one is refused, and named'],
-    'conductor/networks/switches/os/ports/nxos-ports.ts': [1, 'a section has one such line'],
-    'conductor/networks/switches/os/os10.ts': [1, 'a section has one such line'],
-    'conductor/networks/switches/ovs-bonds.ts': [1, 'an interface is in one port'],
-    'conductor/networks/switches/ovs.ts': [1, 'any one is refused, and named'],
-    'conductor/nodes/inspection/enrol-discovered.ts': [1, 'an address of the BMC; an operator gives the login'],
-    'conductor/nodes/inspection/rules/plan-rules.ts': [1, 'uuid and address are unique'],
-    'conductor/nodes/ports/attach-vif.ts': [1, 'they are in the order that was asked'],
-    'conductor/nodes/ports/port-store.ts': [1, 'our own rows: a port has one'],
-    'conductor/nodes/ports/port.ts': [1, 'any one is refused, and named'],
-    'conductor/nodes/ports/report-shared-addresses.ts': [1, 'our own rows: the last of a history'],
-    'shared/disks/choose-root-device.ts': [1, 'sorted; several that fit are refused where a hint means one'],
-    'shared/disks/find-os-disks.ts': [1, 'any one is refused, and named'],
-    'shared/peers/outbound-url.ts': [2, 'all were judged before'],
-    'shared/raid/target-raid-config.ts': [5, 'every hint takes a disk of its own'],
-  },
+  'first of many': allowedFirsts,
 };

@@ -36,7 +36,7 @@ const shapes: Readonly<Record<Shape, (place: Place) => boolean>> = {
   },
   'first of many': (place) => {
     const list = listOfFirst(place.node);
-    return list !== undefined && isOutside(place.textOf(list)) && !isCounted(list, place);
+    return list !== undefined && !isCounted(list, place);
   },
 };
 
@@ -151,7 +151,8 @@ function isByKey(test: Node): boolean {
 /** Whether the function looks at how many there are, or they have an order: our rows, fields of a line. */
 function isCounted(list: Node, { node, within, textOf }: Place): boolean {
   const text = textOf(list).replaceAll(/\s+/g, ' ');
-  if (/^\(?await (?:db|tx)\b|\.find\(|^\[[^.]|\(.*\[\w+(?:\.\w+)?\].*\)/.test(text)) return true;
+  if (/^\(?await (?:(?:db|tx)\b|[\w.]+\((?:db|tx)\b)|\.find\(|^\[[^.]|\(.*\[\w+(?:\.\w+)?\].*\)/.test(text))
+    return true;
   if (node.type !== 'CallExpression' && /\.(?:exec|match|split)\(.*\)$/.test(text)) return true;
   const around = within.find(isFunction);
   return /^[\w.?]+$/.test(text) && around !== undefined && textOf(around).includes(`${text}.length`);

@@ -49,6 +49,14 @@ test('a BMC that names no new subscription has it found', async () => {
   await expect(events.subscribe({ destination })).rejects.toThrow('does not show the event subscription that it made');
 });
 
+test('of two that were made at a time each has its own', async () => {
+  const { events, simulator } = await rig();
+  const others = `${destination}/others`;
+  simulator.inject({ method: 'POST', path: /Subscriptions$/, actsAs: 200, times: 2 });
+  const both = await Promise.all([destination, others].map((each) => events.subscribe({ destination: each })));
+  expect(both.map((each) => each.destination)).toEqual([destination, others]);
+});
+
 test('what the BMC does not have is named', async () => {
   const { events, simulator } = await rig();
   await expect(events.read('9')).rejects.toMatchObject({ code: 'not_found', message: expect.stringContaining('9') });

@@ -77,10 +77,14 @@ export function redfishEvents({ client }: RedfishSystem): EventsInterface {
       );
       const { location } = answer.headers;
       // some name none, and answer the collection
-      const made = location
-        ? ownPath(location, client.origin)
-        : (await members(subscriptions, signal)).find((path) => !before.includes(path));
-      if (made !== undefined) return read(made, signal);
+      const named = location && ownPath(location, client.origin);
+      if (named) return read(named, signal);
+      const fresh = (await members(subscriptions, signal)).filter((path) => !before.includes(path));
+      const shown = await Promise.all(fresh.map((path) => read(path, signal)));
+      // others may have made one meanwhile
+      const isOurs = ({ destination }: EventSubscription): boolean => destination === wanted.destination;
+      const [made, ...others] = shown.length === 1 ? shown : shown.filter(isOurs);
+      if (made && others.length === 0) return made;
       throw new AppError('bmc_error', `the BMC at ${client.origin} does not show the event subscription that it made`);
     },
     unsubscribe: async (id, options) => {

@@ -72,7 +72,8 @@ export interface NeutronLook {
 
 export interface NeutronVif {
   readonly id: string;
-  readonly physicalNetwork: string | undefined;
+  /** All that its segments are on; none = it says of none. */
+  readonly physicalNetwork: readonly string[];
   readonly project: string | undefined;
 }
 
@@ -199,8 +200,10 @@ async function readNetworkData(
 }
 
 function vifOf({ port, network }: Pick<KnownVif, 'port' | 'network'>): NeutronVif {
-  const physical = network['provider:physical_network'] ?? network.segments?.[0]?.['provider:physical_network'];
-  return { id: port.id, physicalNetwork: physical ?? undefined, project: port.project_id ?? undefined };
+  const physicalNetwork = [network, ...(network.segments ?? [])].flatMap(
+    (segment) => segment['provider:physical_network'] ?? [],
+  );
+  return { id: port.id, physicalNetwork, project: port.project_id ?? undefined };
 }
 
 const isConnected = ({ localLinkConnection }: NetworkPort): boolean => Object.keys(localLinkConnection).length > 0;

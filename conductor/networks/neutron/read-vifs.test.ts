@@ -85,3 +85,14 @@ test('Neutron that does not answer is not waited for longer than a request may l
   silent.closeAllConnections();
   silent.close();
 });
+
+test('a network of several segments is on the physical networks of all', async () => {
+  const network = neutron.addNetwork('wide');
+  const segments = [null, 'left', 'right'].map((name) => ({ 'provider:physical_network': name }));
+  Object.assign(neutron.state.networks.get(network) ?? {}, { segments });
+  const connector = createNeutronConnector(settingsOf(neutron.url), { pollMs: 1, waitMs: 2000, readMs: 2000 });
+  const { id } = neutron.addPort(network);
+  const found = await connector.findVif(id);
+  await connector.close();
+  expect(found.physicalNetwork).toEqual(['left', 'right']);
+});

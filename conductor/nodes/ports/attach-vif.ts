@@ -3,8 +3,7 @@ import type { Transaction } from '#conductor/kernel/db/open.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { transientStates } from '#conductor/model/provision-states.ts';
 import { networkInterfaces, noNeutron, parseNetworkInterface } from '#conductor/networks/network-interfaces.ts';
-import type { Network } from '#conductor/networks/networks-file.ts';
-import { placeVifs, type Vif } from '#conductor/networks/place-vifs.ts';
+import { placeVifs, type Vif, type VifNetwork } from '#conductor/networks/place-vifs.ts';
 import { requireAttachable } from '#conductor/networks/require-attachable.ts';
 import type { NodesContext } from '#conductor/nodes/context.ts';
 import { changeNote } from '#conductor/nodes/node-history.ts';
@@ -19,12 +18,7 @@ import { AppError, errorCode } from '#shared/errors/app-error.ts';
  * @throws AppError `conflict` when it is attached already or the node is in use, `invalid_argument` for a port or port
  * group that is not the node's, or when no port is free for it.
  */
-async function attachVif(
-  tx: Transaction,
-  node: NodeRow,
-  vif: Vif,
-  networks: readonly Pick<Network, 'name' | 'physicalNetwork'>[],
-): Promise<boolean> {
+async function attachVif(tx: Transaction, node: NodeRow, vif: Vif, networks: readonly VifNetwork[]): Promise<boolean> {
   if (node.networkInterface === 'noop') return false;
   requireNotInUse(node, `attach VIF ${vif.id} to`);
   const attached = await listVifs(tx, node.uuid);
@@ -108,7 +102,7 @@ async function findVifs(
   node: NetworkNode,
   vif: Vif,
   { project }: Caller,
-): Promise<Pick<Network, 'name' | 'physicalNetwork'>[]> {
+): Promise<readonly VifNetwork[]> {
   if (!neutron) throw new AppError('invalid_argument', noNeutron);
   const ids = new Set([vif.id, ...(await listVifs(db, node.uuid)).map(({ id }) => id)]);
   const found = await Promise.all(
@@ -117,7 +111,7 @@ async function findVifs(
         if (errorCode(error) !== 'not_found') throw error;
         // one that was attached before may be gone meanwhile
         if (id === vif.id) throw new AppError('invalid_argument', `id: Neutron has no port '${id}'.`);
-        return { id, physicalNetwork: undefined, project: undefined };
+        return { id, physicalNetwork: [], project: undefined };
       }),
     ),
   );
