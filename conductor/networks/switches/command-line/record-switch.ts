@@ -5,7 +5,7 @@ import type { SwitchOs, SwitchRows, SwitchSnapshot } from '#conductor/networks/s
 import { errorChain, errorCode } from '#shared/errors/app-error.ts';
 
 /** Version, and what the switch says of itself and hears by LLDP: for people. Only where a command line takes them. */
-const besides: Readonly<Record<string, readonly string[]>> = {
+export const askedBesides: Readonly<Record<string, readonly string[]>> = {
   'ios-xe': ['show version', 'show lldp neighbors detail'],
   nxos: ['show version', 'show lldp neighbors detail'],
   eos: ['show version', 'show lldp neighbors detail'],
@@ -27,7 +27,7 @@ export async function recordSwitch(
   signal: AbortSignal | undefined,
 ): Promise<SwitchRecording> {
   const reads = [...rows.read.commands, ...(rows.bonds?.commands ?? [])];
-  const more = atShell ? [...(os.lldpNames?.commands ?? []), ...(besides[os.name] ?? [])] : [];
+  const more = atShell ? [...(os.lldpNames?.commands ?? []), ...(askedBesides[os.name] ?? [])] : [];
   const outputs: Record<string, string> = {};
   const faults: string[] = [];
   for (const command of new Set([...reads, ...more])) {

@@ -2,7 +2,13 @@ import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { type FoundVlans, isIsolated, vlanList, vlansIn } from '#conductor/model/port-vlans.ts';
-import type { Membership, SwitchRows, SwitchSnapshot } from '#conductor/networks/switches/command-line/switch-os.ts';
+import { askedBesides } from '#conductor/networks/switches/command-line/record-switch.ts';
+import type {
+  Membership,
+  SwitchOs,
+  SwitchRows,
+  SwitchSnapshot,
+} from '#conductor/networks/switches/command-line/switch-os.ts';
 import { parseXml } from '#conductor/networks/switches/netconf/xml.ts';
 import { aosCx } from '#conductor/networks/switches/os/aos-cx.ts';
 import { cumulus } from '#conductor/networks/switches/os/cumulus.ts';
@@ -49,11 +55,16 @@ const asText = (reading: z.infer<typeof Vlans>) =>
   typeof reading === 'object' ? { ...reading, tagged: String(reading.tagged) } : reading;
 
 /** In the order of the commands that a driver runs. */
-function outputsFor(os: Pick<SwitchRows, 'read'>, { outputs }: Switch): string[] {
-  const { commands } = os.read;
+function outputsFor(
+  os: Pick<SwitchRows, 'read'> & Partial<Pick<SwitchOs, 'name' | 'lldpNames'>>,
+  { outputs }: Switch,
+): string[] {
+  const { name, read } = os;
+  const { commands } = read;
   const xml = Object.entries(outputs).filter(([name]) => /^(interfaces|network-instances)$/.test(name));
   if (xml.length > 0) return xml.map(([, text]) => JSON.stringify(parseXml(`<rpc-reply>${text}</rpc-reply>`)));
-  const odd = Object.keys(outputs).find((command) => !commands.includes(command));
+  const besides = name === undefined ? [] : [...(os.lldpNames?.commands ?? []), ...(askedBesides[name] ?? [])];
+  const odd = Object.keys(outputs).find((command) => !commands.includes(command) && !besides.includes(command));
   if (odd !== undefined) throw new Error(`no driver runs ${odd}`);
   return commands.map((command) => outputs[command] ?? '');
 }
@@ -66,7 +77,9 @@ function readBy(recording: Switch): { snapshot: SwitchSnapshot; members: Readonl
     return { snapshot: { ports, vlans: undefined }, members: new Map() };
   }
   const isRest = Object.keys(recording.outputs).some((name) => name.startsWith('GET '));
-  const os: SwitchRows | undefined = isRest ? aosCxRest : systems.find(({ name }) => name === system);
+  const os: (SwitchRows & Partial<SwitchOs>) | undefined = isRest
+    ? aosCxRest
+    : systems.find(({ name }) => name === system);
   if (!os) throw new Error(`${recording.name} is of no system`);
   const outputs = outputsFor(os, recording);
   return { snapshot: os.read.parse(outputs), members: os.bonds?.members(outputs) ?? new Map() };
@@ -83,6 +96,18 @@ test.each(recordings.map((each) => [each.name, each.shows, each] as const))('%s:
   }
   expect(vlans === undefined ? undefined : snapshot.vlans).toEqual(
     vlans === undefined ? undefined : new Set(vlansIn(String(vlans))),
+  );
+});
+
+test('what `baton network record` asks besides may stay in a recording', () => {
+  const [recording] = recordings.filter(({ name }) => name.startsWith('nxos/'));
+  if (!recording) throw new Error('there is no recording of nxos');
+  const more = Object.fromEntries((askedBesides['nxos'] ?? []).map((command) => [command, 'NX-OS']));
+  expect(Object.keys(more)).toContain('show version');
+  const outputs = { ...recording.outputs, ...more };
+  expect(readBy({ ...recording, outputs }).snapshot.ports).toEqual(readBy(recording).snapshot.ports);
+  expect(() => readBy({ ...recording, outputs: { ...outputs, 'show clock': '' } })).toThrow(
+    'no driver runs show clock',
   );
 });
 
