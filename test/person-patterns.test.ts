@@ -65,6 +65,22 @@ test('nobody else makes regular expressions of texts', () => {
   ]);
 });
 
+test('documents with people’s expressions and schemas are read on a thread alone', () => {
+  const reads = /(?<!function )\b(readSite|renderSite|renderLayers|dataSchemaFaults)\(/;
+  const found = programs.filter(
+    ({ path, text }) => path.startsWith('conductor/') && !path.startsWith('conductor/board/') && reads.test(text),
+  );
+  expect(found.map(({ path }) => path).sort()).toEqual([
+    'conductor/sites/documents/read-site.ts',
+    'conductor/sites/rendering/mask-encrypted.ts',
+  ]);
+  expect(filesWith(/\b(doSiteWork|siteWorks)\b/).sort()).toEqual([
+    'conductor/sites/apart/read-apart.ts',
+    'conductor/sites/apart/site-thread.ts',
+    'conductor/sites/apart/site-works.ts',
+  ]);
+});
+
 test('the database is given no pattern of a caller', () => {
   expect(filesWith(/(?:sql`[^`]*(?:~\*? ?\$\{|regexp_|similar to|like_regex))/)).toEqual([]);
 });

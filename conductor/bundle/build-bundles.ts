@@ -13,6 +13,7 @@ const programs = {
   conductor: 'conductor/start/main.ts',
   baton: 'conductor/start/baton.ts',
   'session-thread': 'conductor/kernel/db/session-thread.ts',
+  'site-thread': 'conductor/sites/apart/site-thread.ts',
   'parse-program': 'conductor/sites/documents/yaml/parse-program.ts',
 } as const;
 

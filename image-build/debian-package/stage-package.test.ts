@@ -46,3 +46,9 @@ test('by its unit, in the image and from a clone a conductor is given the same l
     ]);
   }
 });
+
+test('its unit has an end to memory and descriptors, and to what it may ask of the kernel', async () => {
+  const unit = await readFile(join(import.meta.dirname, 'baton.service'), 'utf8');
+  for (const line of ['MemoryMax=4G', 'LimitNOFILE=65536', 'SystemCallFilter=@system-service', 'NoNewPrivileges=yes'])
+    expect(unit.split('\n')).toContain(line);
+});

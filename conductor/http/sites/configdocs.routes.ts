@@ -18,9 +18,9 @@ import {
 import { newRemark, remarkError } from '#conductor/model/remark-words.ts';
 import { bufferModes } from '#conductor/model/site/revision-roles.ts';
 import type { SiteFault } from '#conductor/model/site/site-report.ts';
+import { readApart } from '#conductor/sites/apart/read-apart.ts';
 import { renderDocuments } from '#conductor/sites/documents/merge-designs.ts';
 import { parseUpload } from '#conductor/sites/documents/yaml/parse-upload.ts';
-import { renderSite } from '#conductor/sites/rendering/mask-encrypted.ts';
 import { checkDocuments, checkRevision } from '#conductor/sites/revisions/check-revision.ts';
 import { type CommitOutcome, commitBuffer } from '#conductor/sites/revisions/commit-buffer.ts';
 import {
@@ -258,7 +258,7 @@ export function renderedConfigdocsRoutes(app: ApiApp, context: HttpContext): voi
       const message = `Revision ${id} can't be rendered: its documents have errors.`;
       throw new AppError('invalid_argument', message, { details: { faults, reason: 'InvalidConfigurationDocuments' } });
     }
-    const { documents: clear, shown } = renderSite(documents);
+    const { documents: clear, shown } = await readApart('renderSite', documents);
     if (isClear) context.log.info({ revision: id, user: c.get('caller').user }, 'encrypted documents shown');
     const rendered = renderDocuments(isClear ? clear : shown);
     return answerDocuments(

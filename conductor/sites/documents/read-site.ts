@@ -58,6 +58,11 @@ export interface KnownToSite extends KnownToNodes {
   readonly plugins?: readonly NamedPlugin[];
 }
 
+export interface ReadSite {
+  readonly site: Site | undefined;
+  readonly faults: SiteFault[];
+}
+
 /** Seed 000, "Deployment Configuration Document". */
 const standardStrategyName = 'deployment-strategy';
 const standardConfigurationName = 'deployment-configuration';
@@ -67,10 +72,7 @@ const standardConfigurationName = 'deployment-configuration';
  * path, and what would be right. Pure; 10,000 nodes in 200 groups take about a tenth of a second.
  * @returns no site when there is an Error among the faults
  */
-export function readSite(
-  documents: readonly SiteDocument[],
-  known: KnownToSite = {},
-): { site: Site | undefined; faults: SiteFault[] } {
+export function readSite(documents: readonly SiteDocument[], known: KnownToSite = {}): ReadSite {
   const faults: SiteFault[] = [];
   const names = credentialNames(documents, known.credentials);
   const bySchema = sortDocuments(workedFrom(documents, names, faults), faults);

@@ -5,9 +5,10 @@ import { plugins, siteNodes } from '#conductor/kernel/db/schema/site.ts';
 import { newRemark, remarkError } from '#conductor/model/remark-words.ts';
 import { describeNoRevision, parseRole } from '#conductor/model/site/revision-roles.ts';
 import { errorsIn, type SiteFault } from '#conductor/model/site/site-report.ts';
+import { readApart } from '#conductor/sites/apart/read-apart.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import { listCredentials } from '#conductor/sites/credentials.ts';
-import { type KnownToSite, readSite } from '#conductor/sites/documents/read-site.ts';
+import type { KnownToSite, ReadSite } from '#conductor/sites/documents/read-site.ts';
 import { findPluginFaults } from '#conductor/sites/plugins/plugin-steps.ts';
 import { listPlugins, loadPluginTasks, type PluginKey } from '#conductor/sites/plugins/plugin-store.ts';
 import type { PluginTasks } from '#conductor/sites/plugins/plugin-task.ts';
@@ -48,13 +49,10 @@ export async function checkDocuments(
   context: CheckContext,
   documents: readonly SiteDocument[],
 ): Promise<CheckedRevision> {
-  return withPluginFaults(context, readSite(documents, await readKnown(context)));
+  return withPluginFaults(context, await readApart('readSite', documents, await readKnown(context)));
 }
 
-async function withPluginFaults(
-  context: CheckContext,
-  { site, faults }: ReturnType<typeof readSite>,
-): Promise<CheckedRevision> {
+async function withPluginFaults(context: CheckContext, { site, faults }: ReadSite): Promise<CheckedRevision> {
   // what their tasks require of each other, which no document says
   const leftBehind = site && (await describeLeftBehind(context.db, new Set(site.nodes.keys())));
   const warnings: SiteFault[] =
@@ -76,8 +74,6 @@ async function readKnown({ db, networks: { networks }, drivers }: CheckContext):
   };
 }
 
-type ReadSite = ReturnType<typeof readSite>;
-
 /** So many are kept: what is committed, what an action works from, and what is in the buffer. */
 const most = 3;
 
@@ -93,7 +89,8 @@ export async function readRevisionSite(reader: DocumentReader, id: number, known
   const key = JSON.stringify([[...(await readContent(db, id))], known]);
   const sites = kept.get(db) ?? new Map<string, Promise<ReadSite>>();
   kept.set(db, sites);
-  const reading = sites.get(key) ?? openRevisionDocuments(reader, id).then((documents) => readSite(documents, known));
+  const reading =
+    sites.get(key) ?? openRevisionDocuments(reader, id).then((documents) => readApart('readSite', documents, known));
   // the newest is the last, the oldest goes
   sites.delete(key);
   sites.set(key, reading);

@@ -6,9 +6,9 @@ import {
   revisionRoles,
 } from '#conductor/model/site/revision-roles.ts';
 import { errorsIn, type SiteFault } from '#conductor/model/site/site-report.ts';
+import { readApart } from '#conductor/sites/apart/read-apart.ts';
 import { readEtcdClusters } from '#conductor/sites/documents/etcd-clusters.ts';
 import { newSuggestNames } from '#conductor/sites/documents/schema-faults.ts';
-import { renderLayers } from '#conductor/sites/rendering/render-layers.ts';
 import { type CheckContext, checkRevision, readRevisionSite } from '#conductor/sites/revisions/check-revision.ts';
 import {
   type DocumentReader,
@@ -136,7 +136,7 @@ async function readCommitted(reader: DocumentReader, id: number): Promise<Omit<E
   const { site } = await readRevisionSite(reader, id, {});
   if (site) return { etcdClusters: site.etcdClusters, nodes: new Set(site.nodes.keys()) };
   // committed by force: what is wrong elsewhere does not concern etcd
-  const rendered = renderLayers(await openRevisionDocuments(reader, id));
+  const rendered = await readApart('renderLayers', await openRevisionDocuments(reader, id));
   const of = (wanted: string) => rendered.documents.filter(({ schema }) => schema === wanted);
   // a cluster that can't be rendered must not be overlooked, nor a node
   const concerned = /^promenade\/EtcdClusters\/v1$|^drydock\/BaremetalNode\/v1$/;

@@ -7,9 +7,9 @@ import { rowsOf } from '#conductor/kernel/db/query/statement.ts';
 import { siteContents, siteRevisionCollections } from '#conductor/kernel/db/schema/site.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { actionsLike } from '#conductor/model/site/action-table.ts';
+import { readApart } from '#conductor/sites/apart/read-apart.ts';
 import { usedSchemas } from '#conductor/sites/documents/yaml/upload-faults.ts';
 import { deletePlugin, type PluginKey } from '#conductor/sites/plugins/plugin-store.ts';
-import { renderLayers } from '#conductor/sites/rendering/render-layers.ts';
 import { openDocument, storedDocument } from '#conductor/sites/revisions/encrypted-documents.ts';
 import { type DocumentReader, openRevisionDocuments, readRoles } from '#conductor/sites/revisions/revision-store.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
@@ -86,7 +86,8 @@ export async function findCredentialUsers(reader: DocumentReader, credential: st
   for (const id of ids) {
     const written = await openRevisionDocuments(reader, id);
     // a name may come by layering or substitution
-    for (const { schema, name, data } of [...written, ...renderLayers(written).documents]) {
+    const { documents: rendered } = await readApart('renderLayers', written);
+    for (const { schema, name, data } of [...written, ...rendered]) {
       if (usedSchemas.has(schema) && names(data, credential)) users.add(`${schema}/${name}`);
     }
   }

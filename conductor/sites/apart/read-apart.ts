@@ -1,0 +1,98 @@
+/* oxlint-disable unicorn/require-post-message-target-origin -- a thread's messages, not a window's */
+import { Worker } from 'node:worker_threads';
+import { doSiteWork, type SiteAnswer, type SiteOrder, type SiteWorks } from '#conductor/sites/apart/site-works.ts';
+import { dataSchema } from '#conductor/sites/documents/schema-faults.ts';
+import { isMapping, type SiteDocument } from '#conductor/sites/site.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import { limitAtOnce } from '#shared/in-parallel.ts';
+
+interface ApartLimits {
+  /** Milliseconds for one work. */
+  readonly timeoutMs: number;
+  /** Milliseconds that the thread waits for the next work: it takes its time to start, and memory while it is there. */
+  readonly idleMs: number;
+}
+
+const defaultLimits: ApartLimits = { timeoutMs: 60_000, idleMs: 60_000 };
+
+/**
+ * Does a work on all documents of a site.
+ * @throws AppError `invalid_argument` when it takes too long, and what the work throws
+ */
+export type ReadApart = <Name extends keyof SiteWorks>(
+  work: Name,
+  ...given: Parameters<SiteWorks[Name]>
+) => Promise<ReturnType<SiteWorks[Name]>>;
+
+/**
+ * Makes a reader with a thread of its own, so that neither people's regular expressions and schemas nor thousands of
+ * documents hold up those who ask for something else. A few documents without either are read at once.
+ */
+export function newReadApart(given: Partial<ApartLimits> = {}): ReadApart {
+  const { timeoutMs, idleMs } = { ...defaultLimits, ...given };
+  const thread: { worker?: Worker | undefined; idle?: NodeJS.Timeout } = {};
+  const inTurn = limitAtOnce({ most: 1 });
+  const end = (): void => {
+    void thread.worker?.terminate();
+    thread.worker = undefined;
+  };
+  const ask = async (order: SiteOrder): Promise<unknown> => {
+    clearTimeout(thread.idle);
+    thread.worker ??= new Worker(program, { env: {}, execArgv: [], name: 'site documents' });
+    const answer = await askThread(thread.worker, order, timeoutMs).catch((error: unknown) => {
+      end();
+      throw error;
+    });
+    thread.idle = setTimeout(end, idleMs).unref();
+    if ('made' in answer) return answer.made;
+    throw new AppError(answer.error.code, answer.error.text);
+  };
+  return async (work, ...args) => {
+    const order = { work, given: args };
+    // both sides know the type by the work's name
+    const made = isLight(args[0]) ? doSiteWork(order) : await inTurn(() => ask(order));
+    return made as ReturnType<SiteWorks[typeof work]>;
+  };
+}
+
+/** @throws AppError `invalid_argument` when it takes too long, `internal` when the thread ends: it is of no use any more. */
+async function askThread(worker: Worker, order: SiteOrder, timeoutMs: number): Promise<SiteAnswer> {
+  const over = Promise.withResolvers<SiteAnswer>();
+  const fail = (cause: unknown): void => over.reject(new AppError('internal', 'read the documents', { cause }));
+  const ended = (code: number): void => fail(new Error(`the thread ended with ${code}`));
+  const late = `reading the documents takes longer than ${timeoutMs / 1000} s; their regular expressions and schemas are most of it`;
+  const timer = setTimeout(() => over.reject(new AppError('invalid_argument', late)), timeoutMs);
+  worker.once('message', over.resolve).once('error', fail).once('exit', ended);
+  // it keeps no process from ending, unless somebody waits for it
+  worker.ref();
+  try {
+    worker.postMessage(order);
+    return await over.promise;
+  } finally {
+    worker.unref();
+    clearTimeout(timer);
+    worker.off('message', over.resolve).off('error', fail).off('exit', ended);
+  }
+}
+
+/** All of a process's. */
+export const readApart = newReadApart();
+
+const program = new URL('site-thread.ts', import.meta.url);
+
+/** A few milliseconds' worth of values, and of characters. */
+const lightValues = 2_000;
+const lightCharacters = 256 * 1024;
+
+/** Whether the documents are few and short, and have neither regular expressions nor schemas of people. */
+function isLight(documents: readonly SiteDocument[]): boolean {
+  const left = { values: lightValues, characters: lightCharacters };
+  const takes = (value: unknown): boolean => {
+    left.values -= 1;
+    if (typeof value === 'string') left.characters -= value.length;
+    if (left.values < 0 || left.characters < 0) return false;
+    if (Array.isArray(value)) return value.every(takes);
+    return !isMapping(value) || Object.entries(value).every(([key, each]) => key !== 'pattern' && takes(each));
+  };
+  return documents.every(({ schema, metadata, data }) => schema !== dataSchema && takes(metadata) && takes(data));
+}
