@@ -121,6 +121,10 @@ describe('readInventory', () => {
       'blkid /dev/md0': '',
       'ethtool enp0s5': 'driver: virtio_net\nfirmware-version: 1.2.3\n',
       'ethtool enp0s6': 'driver: e1000\nfirmware-version: N/A\n',
+      'mdadm /dev/vda': '',
+      'mdadm /dev/vda1': '',
+      'mdadm /dev/md0': '',
+      'mdadm /dev/vda2': 'MD_LEVEL=raid1\nMD_NAME=any:data\nMD_UUID=1:2:3:4\n',
       'smartctl /dev/vda': '{"firmware_version": "F1", "smart_status": {"passed": false}}',
       lspci: 'Slot:\t0000:17:00.0\nClass:\t3D controller [0302]\nVendor:\tNVIDIA Corporation [10de]\n',
       ipmitool:
@@ -190,6 +194,7 @@ describe('readInventory', () => {
       {
         name: '/dev/md0',
         baton_contents: [],
+        baton_resting_arrays: [],
         baton_health: null,
       },
       {
@@ -201,6 +206,12 @@ describe('readInventory', () => {
         baton_removable: false,
         baton_firmware: 'F1',
         baton_health: { passed: false },
+        baton_resting_arrays: [
+          {
+            uuids: ['1:2:3:4', '1234'],
+            names: ['/dev/disk/by-id/md-uuid-1:2:3:4', '/dev/disk/by-id/md-name-any:data', '/dev/md/data'],
+          },
+        ],
         baton_contents: [
           { name: '/dev/vda', size: 10_737_418_240, type: 'gpt', label: null },
           { name: '/dev/vda1', size: 1_048_576, type: 'vfat', label: 'EFI ONE' },

@@ -15,7 +15,8 @@ import {
 import { type InterfaceInfo, readInterfaces } from '#agent/hardware/network-interfaces.ts';
 import type { LldpByNic } from '#agent/network/listen-lldp.ts';
 import { type BlockDevice, listBlockDevices } from '#agent/storage/lsblk.ts';
-import { isNoDisk } from '#shared/disks/disk.ts';
+import { readRestingArrays } from '#agent/storage/resting-arrays.ts';
+import { isNoDisk, type RestingArray } from '#shared/disks/disk.ts';
 import type { Log } from '#shared/log.ts';
 import type { Run } from '#shared/process/run.ts';
 import type { DiskContent, DiskHealth, MemoryModule } from '#shared/wire/inventory.ts';
@@ -47,7 +48,7 @@ export interface DiskInfo {
   /** Baton's own: all that the disk is known by, of which the fields above show one each. */
   readonly baton_serials: readonly string[];
   readonly baton_wwns: readonly string[];
-  /** Below `/dev/disk/by-path` and `/dev/disk/by-id`. */
+  /** Below `/dev/disk/by-path`, `/dev/disk/by-id` and, of arrays, `/dev/md`. */
   readonly baton_links: readonly string[];
   /** Why these could not be read in full; `null`: they were. */
   readonly baton_unread: string | null;
@@ -55,6 +56,8 @@ export interface DiskInfo {
   readonly baton_removable: boolean;
   /** Baton's own: what stands on it; `null` when it can't be read. */
   readonly baton_contents: readonly DiskContent[] | null;
+  /** Baton's own: RAID arrays that it is a member of, and that are not assembled. */
+  readonly baton_resting_arrays: readonly RestingArray[];
   readonly baton_firmware: string | null;
   /** `null` where it says nothing. */
   readonly baton_health: DiskHealth | null;
@@ -110,11 +113,12 @@ export async function readInventory(options: InventoryOptions): Promise<Inventor
     (options.readBoards ?? readBoards)(run),
   ]);
   const disks = devices.filter(isInstallable).map(async (device) => {
-    const [contents, saying] = await Promise.all([
+    const [contents, saying, restingArrays] = await Promise.all([
       readContents(device, { run, devices, log }),
       device.type === 'disk' ? readHealth(run, device.name, log) : silent,
+      readRestingArrays(run, device, devices),
     ]);
-    return toDiskInfo(device, contents, saying);
+    return toDiskInfo({ ...device, restingArrays }, contents, saying);
   });
   return {
     interfaces,
@@ -159,6 +163,7 @@ function toDiskInfo(device: BlockDevice, contents: readonly DiskContent[] | null
     baton_unread: device.unread ?? null,
     baton_removable: device.removable,
     baton_contents: contents,
+    baton_resting_arrays: device.restingArrays ?? [],
     baton_firmware: saying.firmware,
     baton_health: saying.health,
   };

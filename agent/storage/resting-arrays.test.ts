@@ -91,6 +91,15 @@ test('an entry for another array, or for no array, protects none; mdadm is asked
   expect(await addRestingArrays(() => Promise.reject(new Error('asked')), plain, devices)).toBe(devices);
 });
 
+test('an array that is assembled answers for itself, its size included', async () => {
+  const { run, devices } = machine(mirror);
+  const array = testDevice({ name: '/dev/md127', type: 'raid1', wwns: [uuid], sizeBytes: 6 * 1024 ** 3 });
+  const held = devices.map((each) => (each.name === '/dev/sdc' ? each : { ...each, holders: ['/dev/md127'] }));
+  const properties = skipping({ wwn: uuid, size: '> 5' });
+  const list = await addRestingArrays(run, properties, [...held, array]);
+  expect([...protectedNames(properties, list)]).toEqual(['/dev/md127', '/dev/sda', '/dev/sdb']);
+});
+
 test('a root device hint never takes a member for its array', async () => {
   const { run, devices } = machine(mirror);
   const list = await addRestingArrays(run, skipping({ wwn: '1:2' }), devices);

@@ -1,6 +1,7 @@
 import type { BlockDevice } from '#agent/storage/lsblk.ts';
 import { parseDetail } from '#agent/storage/mdadm.ts';
 import type { RestingArray } from '#shared/disks/disk.ts';
+import { canonicalWwn } from '#shared/disks/placeholders.ts';
 import { mayNameArrays } from '#shared/disks/skip-list.ts';
 import { errorChain, errorCode } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
@@ -16,13 +17,23 @@ export async function addRestingArrays(
 ): Promise<readonly BlockDevice[]> {
   if (!mayNameArrays(properties)) return devices;
   return Promise.all(
-    devices.map(async (device) => {
-      if (device.sizeBytes === 0 || device.type === 'rom') return device;
-      const places = [device.name, ...device.partitions.map(({ name }) => name)];
-      const found = await Promise.all(places.map(async (place) => (await examine(run, place)) ?? []));
-      return { ...device, restingArrays: found.flat() };
-    }),
+    devices.map(async (device) => ({ ...device, restingArrays: await readRestingArrays(run, device, devices) })),
   );
+}
+
+/** Reads the arrays of a disk's superblocks. @param devices all; an assembled array answers for itself */
+export async function readRestingArrays(
+  run: Run,
+  device: BlockDevice,
+  devices: readonly BlockDevice[],
+): Promise<readonly RestingArray[]> {
+  if (device.sizeBytes === 0 || device.type === 'rom') return [];
+  const places = [device.name, ...device.partitions.map(({ name }) => name)];
+  const found = await Promise.all(places.map(async (place) => (await examine(run, place)) ?? []));
+  const assembled = new Set(
+    devices.flatMap(({ type, wwns }) => (type.startsWith('raid') ? wwns.map(canonicalWwn) : [])),
+  );
+  return found.flat().filter(({ uuids }) => !uuids.some((uuid) => assembled.has(canonicalWwn(uuid))));
 }
 
 /** Reads the array of a member; `undefined` for what mdadm says is none. */

@@ -1,4 +1,4 @@
-import type { Disk } from '#shared/disks/disk.ts';
+import type { Disk, RestingArray } from '#shared/disks/disk.ts';
 import type { OsDisk } from '#shared/wire/erase-result.ts';
 import type { DiskContent, InventoryDisk } from '#shared/wire/inventory.ts';
 
@@ -45,6 +45,7 @@ export function toKnownDisk(disk: InventoryDisk): KnownDisk {
     wwns: disk.baton_wwns ?? [],
     links: disk.baton_links ?? [],
     unread: disk.baton_unread ?? undefined,
+    restingArrays: disk.baton_resting_arrays ?? unknownArrays(disk),
     hctl: disk.hctl ?? null,
     byPath: disk.by_path ?? null,
     rotational: disk.rotational ?? null,
@@ -56,6 +57,19 @@ export function toKnownDisk(disk: InventoryDisk): KnownDisk {
     holders: (contents ?? []).map(({ name }) => name).filter((name) => !isPartOf(disk.name, name)),
     contents,
   };
+}
+
+/** Array that may be there, for all that an inventory of an older agent, or of Ironic's, says. */
+const unknownArray: RestingArray = {
+  uuids: [],
+  names: [],
+  unread: 'its inventory does not say which RAID array it is in',
+};
+
+function unknownArrays({ name, baton_contents: contents }: InventoryDisk): readonly RestingArray[] {
+  const isAssembled = contents?.some((each) => each.name.startsWith('/dev/md')) ?? false;
+  const mayBeMember = contents?.some(({ type }) => type?.endsWith('raid_member')) ?? true;
+  return mayBeMember && !isAssembled && !name.startsWith('/dev/md') ? [unknownArray] : [];
 }
 
 /** The disk itself or a partition of it: `/dev/sda1` of `/dev/sda`, `/dev/md1p2` (and not `/dev/md12`) of `/dev/md1`. */

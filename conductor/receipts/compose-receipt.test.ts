@@ -97,6 +97,16 @@ test('the members of a volume on the skip list are told with its entry; a missin
   ]);
 });
 
+test('the members of an array that was not assembled are excused by the entry that names it', () => {
+  const entry = { wwn: '725d4de6:84e9294c:a148f1e4:4f2cf4d3' };
+  const restingArrays = [{ uuids: [entry.wwn], names: [] }];
+  const disks = ['/dev/sda', '/dev/sdb'].map((name) => ({ ...testDisk({ name, restingArrays }), contents: null }));
+  expect(inventoriedDisks({ disks, toMeet: disks }, { skip_block_devices: [entry] })).toMatchObject([
+    { excuse: skipReasons.skipList, skipListEntry: entry },
+    { excuse: skipReasons.skipList, skipListEntry: entry },
+  ]);
+});
+
 test('what the agent has warned of is signed too', () => {
   const warnings = ['properties.skip_block_devices[0] {"serial":"GONE"} names no disk of this machine'];
   expect(composeReceipt(receiptFacts({ result: { erased: [], skipped: [], warnings } })).warnings).toEqual(warnings);

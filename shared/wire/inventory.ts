@@ -125,7 +125,7 @@ export const InventoryDisk = z.looseObject({
   /** Baton's own: all that the disk is known by, of which the fields above show one each. */
   baton_serials: z.array(z.string()).nullish().catch(null),
   baton_wwns: z.array(z.string()).nullish().catch(null),
-  /** Below `/dev/disk/by-path` and `/dev/disk/by-id`. */
+  /** Below `/dev/disk/by-path`, `/dev/disk/by-id` and, of arrays, `/dev/md`. */
   baton_links: z.array(z.string()).nullish().catch(null),
   /** Baton's own: why these could not be read in full. */
   baton_unread: text,
@@ -133,6 +133,11 @@ export const InventoryDisk = z.looseObject({
   baton_removable: flag,
   /** Baton's own; `null` or absent: not looked at, or it can't be read. */
   baton_contents: z.array(DiskContent).nullish().catch(null),
+  /** Baton's own: RAID arrays that are not assembled; `null` or absent: not known. */
+  baton_resting_arrays: z
+    .array(z.object({ uuids: z.array(z.string()), names: z.array(z.string()), unread: z.string().optional() }))
+    .nullish()
+    .catch(null),
 });
 export type InventoryDisk = z.infer<typeof InventoryDisk>;
 

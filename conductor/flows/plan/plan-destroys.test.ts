@@ -86,6 +86,41 @@ describe('the skip list', () => {
     expect(plan([], properties)).toMatchObject({ protection: [], warnings: [] });
   });
 
+  test('protects the members of an array that is not assembled, and is not known where no inventory says which it is', () => {
+    const uuid = '725d4de6:84e9294c:a148f1e4:4f2cf4d3';
+    const told = { baton_resting_arrays: [{ uuids: [uuid], names: [`/dev/disk/by-id/md-uuid-${uuid}`] }] };
+    const planOf = (more: object, hints: object) =>
+      planDestroys([step('deploy.erase_devices_metadata')], {
+        disks: inventory(disk('a', 9, more), disk('b', 9, more), disk('c', 9)),
+        node: { properties: { skip_block_devices: [hints] }, instanceInfo: {}, targetRaidConfig: {} },
+      });
+    for (const hints of [{ wwn: uuid }, { name: `/dev/disk/by-id/md-uuid-${uuid}` }]) {
+      const { disks, protection, warnings } = planOf(told, hints);
+      expect(disks.map(({ disk: { name } }) => name)).toEqual(['/dev/sdc']);
+      expect(protection).toMatchObject([{ devices: ['/dev/sda', '/dev/sdb'] }]);
+      expect(warnings).toEqual([]);
+    }
+    const untold = { baton_contents: null };
+    expect(planOf(untold, { wwn: uuid })).toMatchObject({
+      disks: [],
+      warnings: [expect.stringContaining('its inventory does not say which RAID array it is in')],
+    });
+    expect(planOf(untold, { serial: 'a' }).disks).toHaveLength(2);
+    expect(plan([write], { skip_block_devices: [{ size: 'x' }] }).warnings).toEqual([
+      expect.stringContaining('properties.skip_block_devices[0].size is "x"'),
+    ]);
+  });
+
+  test('that may speak of a disk which was not read is a warning of the image, too', () => {
+    const disks = inventory(disk('a', 9), disk('b', 10, { serial: null, baton_unread: 'udevadm hangs' }));
+    const node = { properties, instanceInfo: {}, targetRaidConfig: {} };
+    const { disks: lost, warnings } = planDestroys([write], { disks, node });
+    expect(lost).toMatchObject([{ disk: { name: '/dev/sda' } }]);
+    expect(warnings).toEqual([
+      expect.stringMatching(/^Which disks the skip list protects is not known: .* names \/dev\/sdb .*udevadm hangs/),
+    ]);
+  });
+
   test('is not all: controllers without a driver are named', () => {
     expect(plan([write], {}, ['SD Host controller 0000:00:12.0 has no driver']).warnings).toEqual([
       'SD Host controller 0000:00:12.0 has no driver (as last inventoried).',

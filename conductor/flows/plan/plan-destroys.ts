@@ -151,7 +151,10 @@ export function planDestroys(
   if (!steps.some((step) => step.inBand && mayDestroy(step))) {
     return { disks: destroyed, protection: [], warnings: [...warnings] };
   }
-  const protection = readProtection(machine.disks, machine.node);
+  const { protection, unknown: notKnown } = readProtection(machine.disks, machine.node);
+  if (notKnown !== undefined && ![...warnings].some((each) => each.includes(notKnown))) {
+    warnings.add(`Which disks the skip list protects is not known: ${notKnown}.`);
+  }
   const unseen = [...warnOfUnmetEntries(protection), ...undrivenOf(machine.undrivenStorage)];
   return {
     disks: destroyed,
@@ -173,13 +176,16 @@ function mayDestroy(step: PlannedStep): boolean {
   return destroyer !== undefined && destroyer !== destroyers.none;
 }
 
-/** A list that can't be understood is a warning of the steps that go by it. */
-function readProtection(disks: readonly KnownDisk[], { properties }: NodeFields): readonly ProtectedBy[] {
+/** @returns `unknown`: why that can't be told; steps that go by the list may have said it already */
+function readProtection(
+  disks: readonly KnownDisk[],
+  { properties }: NodeFields,
+): { readonly protection: readonly ProtectedBy[]; readonly unknown?: string } {
   try {
-    return protectedDevices(properties, disks);
+    return { protection: protectedDevices(properties, disks) };
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    return [];
+    return { protection: [], unknown: error.message };
   }
 }
 

@@ -43,6 +43,7 @@ export function simulatedDisks(mac: string, moreDisks: readonly SimulatedDisk[] 
       { name: '/dev/sda', size: 100 * gib, type: 'gpt', label: null },
       { name: '/dev/sda1', size: 99 * gib, type: 'ext4', label: 'old-system' },
     ],
+    baton_resting_arrays: [],
     baton_firmware: '1.0',
     baton_health: {
       passed: true,
