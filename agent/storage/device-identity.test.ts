@@ -87,9 +87,11 @@ test("udev's properties", () => {
   });
 });
 
-test("an array's UUID is its WWN", () => {
+test("an array's UUID is its WWN, and its name is a link", () => {
   const array = 'DEVNAME=/dev/md127\nMD_LEVEL=raid1\nMD_UUID=3aaa0122:29827cfa:5331ad66:ca767371\nMD_NAME=any:md0\n';
   expect(parseUdevProperties(array).wwns).toEqual(['3aaa0122:29827cfa:5331ad66:ca767371']);
+  const links = ['/dev/disk/by-id/md-name-any:data', '/dev/md/data'];
+  expect(parseUdevProperties(`DEVLINKS=${links.toReversed().join(' ')}\n`).links).toEqual(links);
 });
 
 test('names after contents are not among the links: tenants choose them', () => {

@@ -17,7 +17,7 @@ interface Identity {
   /** Placeholders left out; the one to show first. */
   readonly serials: readonly string[];
   readonly wwns: readonly string[];
-  /** Below `/dev/disk/by-path` and `/dev/disk/by-id`. */
+  /** Below `/dev/disk/by-path`, `/dev/disk/by-id` and, of arrays, `/dev/md`. */
   readonly links: readonly string[];
   /** The by-path name that udev itself takes the disk for. */
   readonly idPath: string | null;
@@ -89,9 +89,9 @@ export function parseUdevProperties(stdout: string): Identity & { readonly label
   };
 }
 
-/** Names by place and by identifier; what is named after a disk's contents is its last tenant's to choose. */
+/** Names by place and by identifier, and arrays' own; what is named after contents is a disk's last tenant's to choose. */
 function isHardwareLink(link: string): boolean {
-  return /^\/dev\/disk\/by-(path|id)\//.test(link) && !link.includes('/lvm-pv-uuid-');
+  return /^\/dev\/(disk\/by-(path|id)|md)\//.test(link) && !link.includes('/lvm-pv-uuid-');
 }
 
 function unique(...lists: readonly (readonly string[])[]): string[] {

@@ -20,7 +20,7 @@ export interface Disk {
   readonly serials: readonly string[];
   /** WWNs as udev and the kernel write them, with and without extension; no placeholders. */
   readonly wwns: readonly string[];
-  /** Below `/dev/disk/by-path` and `/dev/disk/by-id`. */
+  /** Below `/dev/disk/by-path`, `/dev/disk/by-id` and, of arrays, `/dev/md`. */
   readonly links: readonly string[];
   /** Why serial numbers, WWNs and links could not be read in full: what is missing is then not known, and not none. */
   readonly unread?: string | undefined;

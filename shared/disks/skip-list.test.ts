@@ -24,6 +24,44 @@ test.each([
   expect(() => protectedDevices(properties, [])).toThrow(why);
 });
 
+test.each([
+  '/dev/mapper/data-root',
+  '/dev/dm-0',
+  '/dev/data_vg/home',
+  '/dev/disk/by-id/dm-name-data-root',
+  '/dev/disk/by-id/lvm-pv-uuid-aBcD',
+  '/dev/disk/by-uuid/0a1b',
+  '/dev/disk/by-label/data',
+  '/dev/sda1',
+  '/dev/nvme0n1p2',
+  '/dev/md127p1',
+  '/dev/disk/by-id/wwn-0x5000c500a1b20001-part1',
+  'sda',
+  's== /dev/mapper/data-root',
+  '<or> /dev/sda <or> /dev/mapper/data-root',
+])('a name that no disk can have is refused, for it would protect nothing: %s', (name) => {
+  const wrong = 'which no disk is called in the ramdisk: volumes of LVM, partitions and file systems';
+  expect(() => readSkipList({ skip_block_devices: [{ serial: 'A' }, { name }] })).toThrow(wrong);
+  expect(() => readSkipList({ skip_block_devices: [{ by_path: '/dev/disk/by-path/pci-1-part2' }] })).toThrow(wrong);
+});
+
+test.each([
+  '/dev/sda',
+  '/dev/nvme0n1',
+  '/dev/mmcblk0',
+  '/dev/pmem0',
+  '/dev/md127',
+  '/dev/md/data_0',
+  '/dev/disk/by-id/md-name-any:data',
+  '/dev/disk/by-path/pci-0000:00:1f.2-ata-1.0',
+  '<or> /dev/sda <or> /dev/disk/by-id/ata-A',
+  '<in> part1',
+  's!= /dev/mapper/x',
+  's== /dev/sda',
+])('a name that a disk may have is not refused: %s', (name) => {
+  expect(readSkipList({ skip_block_devices: [{ name }] })).toBeTypeOf('function');
+});
+
 test('each entry, what it protects, and a warning for one that protects nothing', () => {
   const disks = [
     testDisk({

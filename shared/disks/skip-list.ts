@@ -163,7 +163,27 @@ function readEntry(hints: SkipEntry['hints'], entry: string): SkipEntry {
   if (Object.keys(hints).length === 0) {
     throw new AppError('invalid_argument', `${entry} is empty, and would name every disk: give it a hint or remove it`);
   }
-  return { source: entry, hints, tests: parseHints(hints, entry) };
+  const tests = parseHints(hints, entry);
+  for (const test of tests) requireDiskName(test, entry);
+  return { source: entry, hints, tests };
+}
+
+/** Names that disks and RAID arrays have in the ramdisk. */
+const diskName = /^\/dev\/(?!dm-)([^/]+|md\/[^/]+|disk\/by-path\/[^/]+|disk\/by-id\/(?!dm-|lvm-)[^/]+)$/;
+const partitionName = /^\/dev\/((sd|hd|vd|xvd)[a-z]+\d+|(nvme\d+n|mmcblk|md)\d+p\d+)$|-part\d+$/;
+
+/** Refuses a name that no disk can have: it would protect nothing, and whoever gave it relies on it. */
+function requireDiskName({ field, wanted }: HintTest, entry: string): void {
+  if (field !== 'name' && field !== 'by_path') return;
+  const text = wanted.trim().toLowerCase();
+  const names = /^(<(?!or>)|s[^=]*[!<>])/.test(text) ? [] : text.split(/<or>|^s==/).map((name) => name.trim());
+  const wrong = names.find((name) => name !== '' && (!diskName.test(name) || partitionName.test(name)));
+  if (wrong === undefined) return;
+  throw new AppError(
+    'invalid_argument',
+    `${entry}.${field} is "${wrong}", which no disk is called in the ramdisk: volumes of LVM, partitions and file systems ` +
+      'are not looked at there, and it would protect nothing. Name the disks below it by serial, wwn or by_path',
+  );
 }
 
 function describe({ source: place, hints }: Pick<SkipEntry, 'source' | 'hints'>): string {
