@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { installBootloader } from '#agent/boot/install-bootloader.ts';
+import type { NewBootEntry } from '#agent/boot/efibootmgr.ts';
+import { composeEntries, installBootloader } from '#agent/boot/install-bootloader.ts';
 import { findEsps } from '#agent/boot/spread-esp.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { silentLog } from '#shared/log.ts';
@@ -37,6 +38,19 @@ describe('findEsps', () => {
       'disk /dev/vda has no EFI system partition: it has /dev/vda1 (type 0x83)',
     );
   });
+});
+
+test('loaders of several EFI system partitions are tried one after the other, on an array each by every disk', () => {
+  const loaders = ['shim', 'grub'].map((label) => ({ label, path: `\\EFI\\${label}.efi` }));
+  const on = (...places: readonly [device: string, partition: number, suffix: string][]) => ({
+    loaders,
+    places: places.map(([device, partition, suffix]) => ({ device, partition, suffix })),
+  });
+  const show = ({ device, partition, label }: NewBootEntry): string => `${device} ${partition} ${label}`;
+  const two = composeEntries([on(['/dev/vda', 1, '']), on(['/dev/vda', 3, ''])]).map(show);
+  expect(two).toEqual(['/dev/vda 1 shim', '/dev/vda 1 grub', '/dev/vda 3 shim', '/dev/vda 3 grub']);
+  const spread = composeEntries([on(['/dev/vda', 4, ' a'], ['/dev/vdb', 4, ' b'])]).map(show);
+  expect(spread).toEqual(['/dev/vda 4 shim a', '/dev/vdb 4 shim b', '/dev/vda 4 grub a', '/dev/vdb 4 grub b']);
 });
 
 describe('installBootloader', () => {

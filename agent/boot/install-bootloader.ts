@@ -9,7 +9,7 @@ import { readKnownPartitions } from '#agent/boot/known-partitions.ts';
 import { ensureBootPartitions } from '#agent/boot/raid-boot-partitions.ts';
 import { type GrubPlatform, prepareGrub, writeBiosGrub } from '#agent/boot/ramdisk-grub.ts';
 import { requireGrubReadable } from '#agent/boot/require-grub-readable.ts';
-import { espWithLoader, findEsps, spreadEsp } from '#agent/boot/spread-esp.ts';
+import { findEsps, findEspsWithLoader, spreadEsp } from '#agent/boot/spread-esp.ts';
 import { writeBootEntries } from '#agent/boot/write-boot-entries.ts';
 import type { AgentContext } from '#agent/context.ts';
 import { eraseEfiDumps } from '#agent/erase/erase-pstore.ts';
@@ -101,18 +101,31 @@ async function installUefi(context: Context, target: Target): Promise<readonly s
       await installOwnEfiGrub(context, target, esp);
     }
   }
-  const { loaders, hasRemovablePath, files, places } = target.isRaid
+  const { found, warnings: unseen } = target.isRaid
     ? await raidPlaces(context, target, esps)
     : await plainPlaces(run, target, esps);
-  const entries = loaders.flatMap(({ path, ...loader }) =>
-    places.map(({ suffix, ...place }) => ({ ...place, ...loader, label: `${loader.label}${suffix}`, loader: path })),
-  );
+  const entries = composeEntries(found);
   const known = await readKnownPartitions(run, log);
-  const ids = places.flatMap(({ device, partition }) => known.ids.get(partitionName(device, partition)) ?? []);
-  const looked = { known, files: new Map(ids.map((id) => [id, files])), hasRemovablePath };
+  const files = found.flatMap(({ places, files: there }) =>
+    places.flatMap(({ device, partition }) => {
+      const id = known.ids.get(partitionName(device, partition));
+      return id === undefined ? [] : [[id, there] as const];
+    }),
+  );
+  const hasRemovablePath = found.some((each) => each.hasRemovablePath);
+  const looked = { known, files: new Map(files), hasRemovablePath };
   const { removed, warnings } = await writeBootEntries(run, entries, looked, () => dropDumps(log));
   log.info({ device: target.device.name, entries, removed }, 'boot entries written');
-  return warnings;
+  return [...unseen, ...warnings];
+}
+
+/** Makes entries for all loaders, in the order in which firmware is to try them. */
+export function composeEntries(found: readonly Pick<FoundPlaces, 'loaders' | 'places'>[]): readonly NewBootEntry[] {
+  return found.flatMap(({ loaders, places }) =>
+    loaders.flatMap(({ path, ...loader }) =>
+      places.map(({ suffix, ...place }) => ({ ...place, ...loader, label: `${loader.label}${suffix}`, loader: path })),
+    ),
+  );
 }
 
 async function dropDumps(log: Log): Promise<void> {
@@ -130,37 +143,46 @@ interface FoundPlaces extends FoundLoaders {
   readonly places: readonly (Pick<NewBootEntry, 'device' | 'partition'> & { readonly suffix: string })[];
 }
 
-/** @throws AppError `not_found` as the first one does, where none of them has a loader */
-async function plainPlaces(
-  run: Run,
-  target: Target,
-  [esp, ...others]: readonly ProbedPartition[],
-): Promise<FoundPlaces> {
-  if (!esp) throw new AppError('internal', 'plainPlaces needs an EFI system partition');
-  try {
-    const found = await loadersOn(run, esp.name);
-    return { ...found, places: [{ device: target.device.name, partition: esp.number, suffix: '' }] };
-  } catch (error) {
-    if (others.length === 0 || errorCode(error) !== 'not_found') throw error;
-    return plainPlaces(run, target, others).catch((second: unknown) => {
-      throw errorCode(second) === 'not_found' ? error : second;
-    });
-  }
+interface AllPlaces {
+  /** For each EFI system partition that is to be booted from. */
+  readonly found: readonly FoundPlaces[];
+  readonly warnings: readonly string[];
 }
 
-async function raidPlaces({ run }: Context, target: Target, esps: readonly ProbedPartition[]): Promise<FoundPlaces> {
-  const { esp, without } = await espWithLoader(esps, (device) => loadersOn(run, device));
-  const spread = await spreadEsp(run, target.disks, esp).catch((error: unknown) => {
+/** @throws AppError `not_found` as for the first one, where none of them has a loader */
+async function plainPlaces(run: Run, target: Target, esps: readonly ProbedPartition[]): Promise<AllPlaces> {
+  const formatted = esps.filter(({ fsType }) => fsType === 'vfat');
+  const { found, without, warnings } = await findEspsWithLoader(formatted.length > 0 ? formatted : esps, (device) =>
+    loadersOn(run, device),
+  );
+  if (found.length === 0) throw without;
+  const device = target.device.name;
+  return {
+    found: found.map(({ esp, on }) => ({ ...on, places: [{ device, partition: esp.number, suffix: '' }] })),
+    warnings,
+  };
+}
+
+async function raidPlaces({ run }: Context, target: Target, esps: readonly ProbedPartition[]): Promise<AllPlaces> {
+  const formatted = esps.filter(({ fsType }) => fsType === 'vfat');
+  const { found, without, warnings } = await findEspsWithLoader(formatted, (device) => loadersOn(run, device));
+  const [first, ...others] = found.map(({ esp }) => esp);
+  const spread = await spreadEsp(run, target.disks, first).catch((error: unknown) => {
     // there is an EFI system partition, and that it has no loader says more than that none was spread before
     throw without !== undefined && errorCode(error) === 'not_found' ? without : error;
   });
-  const found = await loadersOn(run, spread.device);
+  const on = await loadersOn(run, spread.device);
   const places = spread.holders.map(({ disk, number }, index) => ({
     device: disk,
     partition: number,
     suffix: ` (RAID, part${index})`,
   }));
-  return { ...found, places };
+  const left = others.map(
+    ({ name }) =>
+      `the image has a second EFI system partition with a loader, ${name}: inside the array no firmware reads it, and the ` +
+      `machine boots by ${first?.name}`,
+  );
+  return { found: [{ ...on, places }], warnings: [...warnings, ...left] };
 }
 
 const readOnlyEsp = { type: 'vfat', options: ['ro', 'nosuid', 'nodev', 'noexec'] } as const;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { espWithLoader, findSpreadEsp, spreadEsp } from '#agent/boot/spread-esp.ts';
+import { findEspsWithLoader, findSpreadEsp, spreadEsp } from '#agent/boot/spread-esp.ts';
 import { raidMachine } from '#agent/raid/testing/raid-machine.ts';
 import type { BlockDevice, ProbedPartition } from '#agent/storage/lsblk.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -18,22 +18,31 @@ test('a degraded array with the only copy of the files stays when the image has 
   expect(machine.arrays).toHaveLength(1);
 });
 
-test('of several EFI system partitions in an array the one with a loader is spread', async () => {
+test('all EFI system partitions with a loader count, and one that can not be read is no reason to fail', async () => {
   const named = (number: number, fsType: string | null) =>
     ({ name: `/dev/md0p${number}`, number, fsType }) as ProbedPartition;
   const look =
-    (...without: readonly string[]) =>
-    (device: string) =>
-      without.includes(device)
-        ? Promise.reject(new AppError('not_found', `${device} has no loader`))
-        : Promise.resolve();
-  const esps = [named(1, 'vfat'), named(3, 'vfat')];
-  expect(await espWithLoader(esps, look())).toEqual({ esp: esps[0] });
-  expect(await espWithLoader(esps, look('/dev/md0p1'))).toEqual({ esp: esps[1] });
+    (failures: Readonly<Record<string, 'not_found' | 'command_failed'>>) =>
+    (device: string): Promise<string> => {
+      const code = failures[device];
+      return code === undefined ? Promise.resolve('shim') : Promise.reject(new AppError(code, `${device}: ${code}`));
+    };
+  const esps = [named(1, 'vfat'), named(3, 'vfat')] as const;
+  const [first, second] = esps.map((esp) => ({ esp, on: 'shim' }));
+  expect(await findEspsWithLoader(esps, look({}))).toMatchObject({ found: [first, second], warnings: [] });
+  const one = await findEspsWithLoader(esps, look({ '/dev/md0p1': 'not_found' }));
+  expect(one).toMatchObject({ found: [second], warnings: [] });
   // again: the right one has lost its place, the other must not take that of the spread files
-  const again = await espWithLoader([named(1, 'vfat'), named(3, null)], look('/dev/md0p1'));
-  expect(again).toMatchObject({ without: { message: '/dev/md0p1 has no loader' } });
-  await expect(espWithLoader(esps, () => Promise.reject(new Error('I/O error')))).rejects.toThrow('I/O error');
+  expect(await findEspsWithLoader([esps[0]], look({ '/dev/md0p1': 'not_found' }))).toMatchObject({
+    found: [],
+    without: { message: '/dev/md0p1: not_found' },
+  });
+  expect(await findEspsWithLoader(esps, look({ '/dev/md0p3': 'command_failed' }))).toMatchObject({
+    found: [first],
+    warnings: ['an EFI system partition could not be looked into: /dev/md0p3: command_failed'],
+  });
+  const none = findEspsWithLoader(esps, look({ '/dev/md0p1': 'not_found', '/dev/md0p3': 'command_failed' }));
+  await expect(none).rejects.toThrow('/dev/md0p3: command_failed');
 });
 
 test('another mirror of the same format is not that of the EFI system partitions', async () => {

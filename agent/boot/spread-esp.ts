@@ -13,7 +13,7 @@ import { withMounted } from '#agent/storage/mount.ts';
 import { partitionName } from '#agent/storage/partition-table.ts';
 import { readDiskTable } from '#agent/storage/sfdisk.ts';
 import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
-import { AppError, errorCode } from '#shared/errors/app-error.ts';
+import { AppError, errorChain, errorCode } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
 
 /** The type of an EFI system partition in a GPT and in an MBR. */
@@ -37,25 +37,32 @@ export function findEsps(
 }
 
 /**
- * Chooses of an image's EFI partitions the first with a loader, as without RAID: another one may hold data, or have been left
- * over by a run before, which has moved the files of the right one.
- * @returns `without`: why those with a file system have none
+ * Looks for loaders on an image's EFI partitions, of which others may hold data, or have been left over by a run before, which
+ * has moved the files of the right one.
+ * @returns `without`: why the first has none; `warnings`: the others that can't be read
+ * @throws what `look` throws where none has a loader and one can't be read
  */
-export async function espWithLoader(
+export async function findEspsWithLoader<Found>(
   esps: readonly ProbedPartition[],
-  look: (device: string) => Promise<unknown>,
-): Promise<{ readonly esp?: ProbedPartition; readonly without?: unknown }> {
-  let without: unknown;
-  for (const esp of esps.filter(({ fsType }) => fsType === 'vfat')) {
+  look: (device: string) => Promise<Found>,
+): Promise<{
+  readonly found: readonly { readonly esp: ProbedPartition; readonly on: Found }[];
+  readonly without?: unknown;
+  readonly warnings: readonly string[];
+}> {
+  const found: { esp: ProbedPartition; on: Found }[] = [];
+  const [without, unread]: [unknown[], unknown[]] = [[], []];
+  for (const esp of esps) {
     try {
-      await look(esp.name);
-      return { esp };
+      found.push({ esp, on: await look(esp.name) });
     } catch (error) {
-      if (errorCode(error) !== 'not_found') throw error;
-      without ??= error;
+      if (errorCode(error) === 'aborted') throw error;
+      (errorCode(error) === 'not_found' ? without : unread).push(error);
     }
   }
-  return { without };
+  if (found.length === 0 && unread.length > 0) throw unread[0];
+  const warnings = unread.map((error) => `an EFI system partition could not be looked into: ${errorChain(error)}`);
+  return { found, without: without[0], warnings };
 }
 
 export interface SpreadEsp {
