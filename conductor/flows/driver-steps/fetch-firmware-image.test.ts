@@ -39,6 +39,15 @@ test('a server that never ends is given up when the time is over, and nothing st
   expect(await readdir(temporary)).toEqual([]);
 });
 
+test('a checksum of a length that no kind has proves nothing, and nothing is fetched', async () => {
+  const served = await serve((response) => void response.end('firmware'));
+  const image = { url: served.url, checksum: 'a'.repeat(32), rules, signal: new AbortController().signal };
+  const used = withFirmwareImage(image, () => Promise.resolve());
+  await expect(used).rejects.toThrow('checksum must be a SHA-256, SHA-512 or SHA-1 in hexadecimal');
+  await expect(used).rejects.toThrow('it has 32 digits');
+  expect([served.asked, await readdir(temporary)]).toEqual([0, []]);
+});
+
 test('four at a time; who waits has the time limit, too', async () => {
   const served = await serve((response) => void response.end('firmware'));
   const { promise: isOver, resolve: end } = Promise.withResolvers<void>();

@@ -20,9 +20,21 @@ const leftAfterMs = 60 * 60_000;
 
 const algorithms = { 40: 'sha1', 64: 'sha256', 128: 'sha512' } as const;
 
-/** By its length, as Ironic does. */
+/** Pattern of a checksum, whose kind is told by its length, as in Ironic. */
+export const checksumPattern = /^([0-9a-f]{40}|[0-9a-f]{64}|[0-9a-f]{128})$/i;
+
+/** Says why something is no checksum that is known here. */
+export function describeWrongChecksum(given: unknown): string {
+  const text = String(given);
+  const seen = /^[0-9a-f]*$/i.test(text) ? `it has ${text.length} digits` : 'it has other characters';
+  return `must be a SHA-256, SHA-512 or SHA-1 in hexadecimal (64, 128 or 40 digits): ${seen}`;
+}
+
+/** @throws AppError `invalid_argument`: one of no known length proves nothing */
 function algorithmOf(checksum: string): (typeof algorithms)[keyof typeof algorithms] {
-  return algorithms[checksum.length as keyof typeof algorithms] ?? 'sha256';
+  const found = algorithms[checksum.length as keyof typeof algorithms];
+  if (found !== undefined) return found;
+  throw new AppError('invalid_argument', `checksum ${describeWrongChecksum(checksum)}`);
 }
 
 interface FirmwareImage {
@@ -51,11 +63,12 @@ async function fetchAndUse<T>(
   { url, checksum, rules, signal }: FirmwareImage,
   use: (file: string) => Promise<T>,
 ): Promise<T> {
+  // without a checksum, the file is as it comes
+  const algorithm = checksum === undefined ? 'sha256' : algorithmOf(checksum);
   const folder = await mkdtemp(join(tmpdir(), prefix));
   const dispatcher = outboundAgent(rules);
   try {
     const to = join(folder, basename(new URL(url).pathname) || 'image');
-    const algorithm = algorithmOf(checksum ?? '');
     const digest = await downloadFile({ url, to, algorithm, maxBytes, dispatcher, signal });
     if (checksum !== undefined && digest !== checksum.toLowerCase()) {
       throw new AppError('invalid_argument', `the image at ${url} has the ${algorithm} ${digest}, not ${checksum}`);

@@ -4,7 +4,11 @@ import { readFirmware, rememberFirmware } from '#conductor/flows/bmc/firmware-st
 import { forgetReset, hasBeenReset } from '#conductor/flows/bmc/hold-power.ts';
 import { awaitReset, ramdiskIsUp, resetMachine } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
 import { onRequest, requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
-import { withFirmwareImage } from '#conductor/flows/driver-steps/fetch-firmware-image.ts';
+import {
+  checksumPattern,
+  describeWrongChecksum,
+  withFirmwareImage,
+} from '#conductor/flows/driver-steps/fetch-firmware-image.ts';
 import { type Done, note, readDone, type Update, untilReset } from '#conductor/flows/driver-steps/firmware-done.ts';
 import { settling, settlingLater } from '#conductor/flows/driver-steps/settle-left.ts';
 import { refusing } from '#conductor/flows/log/changed-nothing.ts';
@@ -35,9 +39,7 @@ export const UpdateArgs = z.strictObject({
           .describe('Where the BMC, or with a checksum the conductor, fetches the image'),
         checksum: z
           .string()
-          .regex(/^([0-9a-f]{40}|[0-9a-f]{64}|[0-9a-f]{128})$/i, {
-            error: 'must be a SHA-256, SHA-512 or SHA-1 in hexadecimal',
-          })
+          .regex(checksumPattern, { error: ({ input }) => describeWrongChecksum(input) })
           .optional()
           .describe('Of the image: the conductor fetches it, compares, and sends it to the BMC'),
       }),
