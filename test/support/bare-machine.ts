@@ -35,6 +35,8 @@ export interface BareMachine {
       readonly kind?: 'clean' | 'deploy';
     },
   ): Promise<Record<string, unknown>>;
+  /** Asks the agent for the machine's inventory, as it is now. */
+  inventory(): Promise<Record<string, unknown>>;
   /** By the agent, as a conductor ends a flow; resolves when QEMU has ended. */
   powerOff(): Promise<void>;
   kill(): Promise<void>;
@@ -104,6 +106,8 @@ export async function bootBareMachine(
       }
       return (result['command_result'] as Record<string, Record<string, unknown>>)[`${kind}_result`] ?? {};
     },
+    inventory: async () =>
+      (await post('poll.get_hardware_info', {}, true))['command_result'] as Record<string, unknown>,
     powerOff: async () => {
       // it ends before it could answer that it has
       await post('standby.power_off', {}, false);

@@ -21,7 +21,14 @@ const controllers = [
   'virtio-scsi-pci,id=scsi0,addr=0x11',
   // QEMU has this controller's driver in Linux, and the card is an eMMC's like
   'sdhci-pci,id=sdhci0,addr=0x14',
+  // an adapter from before x86-64, whose driver the ramdisk lacks
+  'am53c974,id=esp0,addr=0x15',
 ];
+/** A disk that nobody in the ramdisk can see. */
+const hidden = { name: 'hidden', device: 'scsi-hd,bus=esp0.0,serial=HIDDEN' };
+const undriven = expect.stringMatching(
+  /0000:00:15\.0 .*1022:2020\) has no driver in this ramdisk: disks behind it are/,
+);
 const disks = [
   {
     name: 'ata',
@@ -93,10 +100,10 @@ const file = (name: string): string => join(folder, `${name}.raw`);
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'baton-vm-protected-'));
-  for (const { name } of disks) await writeFile(file(name), Buffer.alloc(bytes));
+  for (const { name } of [...disks, hidden]) await writeFile(file(name), Buffer.alloc(bytes));
   machine = await bootBareMachine(
     folder,
-    disks.map(({ name, device }) => ({ name, device, file: file(name) })),
+    [...disks, hidden].map(({ name, device }) => ({ name, device, file: file(name) })),
     {},
     controllers,
   );
@@ -121,7 +128,7 @@ test.each(rounds)('name %i of each disk protects it, and the one without an entr
   const kept = disks.filter((disk) => disk !== erasedDisk);
   const skipped = kept.map(({ names }) => names[round]);
   const result = await machine.clean('erase_devices_metadata', { properties: { skip_block_devices: skipped } });
-  expect(result).toMatchObject({ erased: [expect.stringMatching(/^\/dev\//)], warnings: [] });
+  expect(result).toMatchObject({ erased: [expect.stringMatching(/^\/dev\//)], warnings: [undriven] });
   const protection = result['protection'] as { readonly devices: readonly string[] }[];
   expect(protection.map(({ devices }) => devices.length)).toEqual([1, 1, 1, 1]);
   expect(new Set(protection.flatMap(({ devices }) => devices)).size).toBe(4);
@@ -142,5 +149,14 @@ test.each(disks)('$name: nor is it chosen, though the hint names it too', async 
 test('an entry that names nothing is a warning, and the disk is found by the same names as root device', async () => {
   const properties = { skip_block_devices: [byPath('pci-0000:00:10.0-ata-7')] };
   const { warnings } = await machine.clean('erase_devices_metadata', { properties });
-  expect(warnings).toEqual([expect.stringContaining('names no disk of this machine: nothing is protected by it')]);
+  expect(warnings).toEqual([
+    expect.stringContaining('names no disk of this machine: nothing is protected by it'),
+    undriven,
+  ]);
+});
+
+test('a storage controller without a driver is named by the inventory, as in the result of each erase', async () => {
+  const { baton_undriven_storage: named, disks: listed } = await machine.inventory();
+  expect(named).toEqual([undriven]);
+  expect(listed).toHaveLength(disks.length);
 });

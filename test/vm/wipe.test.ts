@@ -5,8 +5,11 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import { recordedVolume } from '#agent/storage/testing/recorded-lvm.ts';
+import { toKnownDisk } from '#conductor/model/known-disk.ts';
+import { inventoriedDisks } from '#conductor/receipts/compose-receipt.ts';
 import { run } from '#shared/process/run.ts';
-import { EraseResult } from '#shared/wire/erase-result.ts';
+import { EraseResult, skipReasons } from '#shared/wire/erase-result.ts';
+import { InventoryDocument } from '#shared/wire/inventory.ts';
 import { type BareDisk, type BareMachine, bootBareMachine } from '#test/support/bare-machine.ts';
 
 /**
@@ -126,10 +129,14 @@ test("every disk but the operating system's is the same to the bit afterwards", 
   const others = { serial: '<or> os <or> plain <or> lvm0 <or> lvm1' };
   const protecting = (entry: object) =>
     wiper.clean('erase_devices_metadata', { properties: { skip_block_devices: [others, entry] } });
+  const inventoried = (InventoryDocument.parse(await wiper.inventory()).disks ?? []).map(toKnownDisk);
   for (const entry of [{ wwn: arrayUuid }, { name: `/dev/disk/by-id/md-uuid-${arrayUuid}` }]) {
     const { erased, skipped, warnings } = await protecting(entry);
     expect([erased, warnings]).toEqual([[], []]);
     expect(skipped).toHaveLength(6);
+    // the conductor sees the reason in the inventory
+    const seen = inventoriedDisks({ disks: inventoried, toMeet: inventoried }, { skip_block_devices: [others, entry] });
+    expect(seen.map(({ excuse }) => excuse)).toEqual(Array(6).fill(skipReasons.skipList));
   }
   await expect(protecting({ name: '/dev/md77' })).rejects.toThrow('gets a number only as it is assembled');
 
