@@ -1,6 +1,7 @@
 import { access, open, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { EntryTarget } from '#agent/boot/device-path.ts';
+import { mayHaveDisks } from '#agent/hardware/inventory-pci.ts';
 import { type BlockDevice, listBlockDevices } from '#agent/storage/lsblk.ts';
 import { blkidProperty, readPartitionTable, runBlkid } from '#agent/storage/partition-table.ts';
 import { errorCode } from '#shared/errors/app-error.ts';
@@ -61,16 +62,13 @@ async function ask(run: Run, name: string, key: string): Promise<string | null> 
   return blkidProperty(stdout, key);
 }
 
-/** Mass storage, SD hosts, Fibre Channel: their disks are not seen. */
-const storageClasses = /^0x(01|0805|0c04)/;
-
 async function driverlessControllers(sysRoot: string): Promise<readonly string[]> {
   const folder = join(sysRoot, 'bus/pci/devices');
   const addresses = await readdir(folder).catch(() => []);
   const found = await Promise.all(
     addresses.map(async (address) => {
       const kind = await readFile(join(folder, address, 'class'), 'utf8').catch(() => '');
-      if (!storageClasses.test(kind)) return [];
+      if (!mayHaveDisks(kind.replace(/^0x/, ''))) return [];
       const hasDriver = await access(join(folder, address, 'driver')).then(
         () => true,
         () => false,

@@ -55,12 +55,19 @@ Class:\tRAID bus controller [0104]
 Vendor:\tBroadcom [1000]
 Device:\tDevice [10e7]
 `;
+  const channel = `Slot:\t0000:04:00.0
+Class:\tFibre Channel [0c04]
+Vendor:\tQLogic Corp. [1077]
+Device:\tISP2722-based [2261]
+`;
   const driven = raid.replace('02:00', '03:00') + 'Driver:\tmegaraid_sas\n';
-  const found = await readPci(() => Promise.resolve(ranWell([lspci, sd, raid, driven].join('\n'))), silentLog);
+  const found = await readPci(() => Promise.resolve(ranWell([lspci, sd, raid, driven, channel].join('\n'))), silentLog);
   expect(found.baton_undriven_storage).toEqual([
     'SD Host controller 0000:00:12.0 (Intel Corporation Atom SD Controller, 8086:2296) has no driver in this ramdisk: ' +
       'disks behind it are neither seen nor erased',
     'RAID bus controller 0000:02:00.0 (Broadcom, 1000:10e7) has no driver in this ramdisk: ' +
+      'disks behind it are neither seen nor erased',
+    'Fibre Channel 0000:04:00.0 (QLogic Corp. ISP2722-based, 1077:2261) has no driver in this ramdisk: ' +
       'disks behind it are neither seen nor erased',
   ]);
   const failed = await readPci(() => Promise.reject(new AppError('command_failed', 'no lspci')), silentLog);

@@ -14,8 +14,14 @@ export interface PciInventory {
 
 /** Bridges; interrupt controllers, timers and the like; signal processing and counters; instrumentation. */
 const boardClasses = /^(06|08|11|13)/;
-/** Storage controllers, and SD hosts, which have eMMC and cards. */
-const storageClasses = /^(01|0805)/;
+/** Mass storage; SD hosts, which have eMMC and cards; Fibre Channel. */
+const storageClasses = /^(01|0805|0c04)/;
+
+/** Whether there may be disks behind a PCI device of this class, in hexadecimal. */
+export function mayHaveDisks(classId: string): boolean {
+  return storageClasses.test(classId);
+}
+
 /** 3D controllers, co-processors, processing accelerators. */
 const acceleratorClasses = /^(0302|0b40|12)/;
 /** Vendors that make GPUs: other displays are BMCs' and hypervisors'. */
@@ -27,7 +33,7 @@ export async function readPci(run: Run, log: Log): Promise<PciInventory> {
     const { stdout } = await run('lspci', ['-Dvmmnnk'], { timeoutMs: 20_000 });
     const all = parseLspci(stdout);
     const devices = all.filter((device) => !boardClasses.test(device.class_id));
-    const undriven = all.filter(({ class_id: id, driver }) => storageClasses.test(id) && driver === null);
+    const undriven = all.filter(({ class_id: id, driver }) => mayHaveDisks(id) && driver === null);
     for (const controller of undriven) log.warn({ controller: nameController(controller) }, withoutDriver);
     return {
       baton_pci_devices: devices,

@@ -172,7 +172,7 @@ function readEntry(hints: SkipEntry['hints'], entry: string): SkipEntry {
 const diskName = /^\/dev\/(?!dm-)([^/]+|md\/[^/]+|disk\/by-path\/[^/]+|disk\/by-id\/(?!dm-|lvm-)[^/]+)$/;
 const partitionName = /^\/dev\/((sd|hd|vd|xvd)[a-z]+\d+|(nvme\d+n|mmcblk|md)\d+p\d+)$|-part\d+$/;
 
-/** Refuses a name that no disk can have: it would protect nothing, and whoever gave it relies on it. */
+/** Refuses a name that no disk can have: it would protect nothing, and an operator relies on it. */
 function requireDiskName({ field, wanted }: HintTest, entry: string): void {
   if (field !== 'name' && field !== 'by_path') return;
   const text = wanted.trim().toLowerCase();

@@ -157,8 +157,10 @@ test('an MBR stays but for the entry of the config drive: no boot code and no id
 test('a full GPT of four entries grows for the config drive', async () => {
   const sizes = 'start=2048, size=8M\n'.concat('size=8M\n'.repeat(3));
   const image = await makeImage(64, `label: gpt\ntable-length: 4\n${sizes}`);
+  image.writeUInt8(0x80, 446); // active, which sgdisk takes away when a table grows
   const { said } = await attempt(image, { mib: 200, use: { drive } }, async (device) => {
     await writeConfigDrive(context, device.name, drive);
+    expect((await readSector(device.name)).readUInt8(446)).toBe(0x80);
     expect((await probePartitions(run, device.name)).map(({ partLabel }) => partLabel)[4]).toBe('config-2');
     expect((await run('sgdisk', ['--verify', device.name])).stdout).toContain('No problems found');
   });

@@ -88,14 +88,14 @@ describe('the skip list', () => {
 
   test('protects the members of an array that is not assembled, and is not known where no inventory says which it is', () => {
     const uuid = '725d4de6:84e9294c:a148f1e4:4f2cf4d3';
-    const told = { baton_resting_arrays: [{ uuids: [uuid], names: [`/dev/disk/by-id/md-uuid-${uuid}`] }] };
+    const known = { baton_resting_arrays: [{ uuids: [uuid], names: [`/dev/disk/by-id/md-uuid-${uuid}`] }] };
     const planOf = (more: object, hints: object) =>
       planDestroys([step('deploy.erase_devices_metadata')], {
         disks: inventory(disk('a', 9, more), disk('b', 9, more), disk('c', 9)),
         node: { properties: { skip_block_devices: [hints] }, instanceInfo: {}, targetRaidConfig: {} },
       });
     for (const hints of [{ wwn: uuid }, { name: `/dev/disk/by-id/md-uuid-${uuid}` }]) {
-      const { disks, protection, warnings } = planOf(told, hints);
+      const { disks, protection, warnings } = planOf(known, hints);
       expect(disks.map(({ disk: { name } }) => name)).toEqual(['/dev/sdc']);
       expect(protection).toMatchObject([{ devices: ['/dev/sda', '/dev/sdb'] }]);
       expect(warnings).toEqual([]);
