@@ -154,7 +154,14 @@ function requirePartitionImage(head: Buffer, root: ImageTarget): void {
       `the image is ${found ? `of ${found}` : 'nothing known'}, not a root file system with a UUID (${rootFileSystems.join(', ')}): nothing could boot from it`,
     );
   }
-  const { name, sizeBytes, blockBytes } = system;
+  const { name, sizeBytes, blockBytes, unknownFeatures } = system;
+  if (unknownFeatures.length > 0) {
+    throw new AppError(
+      'image_error',
+      `the image's ${name} file system has features that the ramdisk's kernel can't mount (${unknownFeatures.join(', ')}), ` +
+        'so no boot loader could be made for it: make it without, or give a whole-disk image',
+    );
+  }
   if (sizeBytes !== undefined && sizeBytes > root.sizeBytes) throw tooSmall(root, sizeBytes);
   if (blockBytes !== undefined && blockBytes < root.logicalSectorBytes) {
     throw new AppError(

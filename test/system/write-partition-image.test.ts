@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -34,6 +34,7 @@ const files = {
   noise: '',
   swap: '',
   noUuid: '',
+  newXfs: '',
 };
 const context = {
   run,
@@ -60,7 +61,14 @@ beforeAll(async () => {
   await run('mkswap', [path('swap.img')]);
   await run('zstd', ['--quiet', '--no-content-size', path('root.img'), '-o', path('root.zst')]);
   await run('mkfs.ext4', ['-q', '-F', '-U', 'clear', path('no-uuid.img'), '20M']);
+  await run('mkfs.xfs', ['-q', '-f', '-d', `name=${path('new.xfs')},file,size=320m`]);
+  await using superblock = await open(path('new.xfs'), 'r+');
+  // exchange, parent: newer than this machine's mkfs.xfs
+  const incompatible = (await superblock.read(Buffer.alloc(4), 0, 4, 216)).buffer;
+  incompatible.writeUInt32BE(incompatible.readUInt32BE(0) | 0xc0);
+  await superblock.write(incompatible, 0, 4, 216);
   Object.assign(files, {
+    newXfs: path('new.xfs'),
     noise: path('noise.img'),
     swap: path('swap.img'),
     rootZstd: path('root.zst'),
@@ -224,6 +232,11 @@ describe('failures', () => {
       'what is no file system',
       { file: 'noise' },
       /the image is nothing known, not a root file system with a UUID \(ext/,
+    ],
+    [
+      "XFS that is newer than the ramdisk's kernel",
+      { file: 'newXfs', fields: { root_mb: 400 } },
+      /the image's xfs file system has features that the ramdisk's kernel can't mount \(exchange, parent\)/,
     ],
     ['swap', { file: 'swap' }, /the image is of swap, not a root file system/],
     ['a file system without a UUID', { file: 'noUuid' }, /the image is of ext, not a root file system with a UUID/],
