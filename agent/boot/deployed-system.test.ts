@@ -50,6 +50,12 @@ describe('the root file system', () => {
     );
   });
 
+  test('a UUID that two partitions have names neither', async () => {
+    const copy = { ...root, name: '/dev/md0p4' };
+    const found = findRootFileSystem(machine().run, [esp, root, copy], root.fsUuid ?? '');
+    await expect(found).rejects.toThrow('/dev/md0p3 and /dev/md0p4 have one UUID');
+  });
+
   test('without a UUID only what Linux lives on is looked into', async () => {
     const { run, seen } = machine();
     await expect(findRootFileSystem(run, [esp], undefined)).rejects.toThrow('no partition holds a Linux system');

@@ -135,7 +135,8 @@ const linuxFileSystems: ReadonlySet<string> = new Set(['ext2', 'ext3', 'ext4', '
 /**
  * The partition with the root file system: the one of this UUID; without one, the first that holds a Linux system. One
  * that can't be mounted does not end the search.
- * @throws AppError `not_found` with what was looked at and what could not be; the first mount's error is its cause.
+ * @throws AppError `not_found` with what was looked at and what could not be; the first mount's error is its cause;
+ * `conflict` where two have that UUID
  */
 export async function findRootFileSystem(
   run: Run,
@@ -147,8 +148,15 @@ export async function findRootFileSystem(
   );
   const seen = listed.join(', ') || 'no partitions';
   if (uuid !== undefined) {
-    const found = partitions.find(({ fsUuid }) => fsUuid?.toLowerCase() === uuid.toLowerCase());
-    if (found) return found;
+    const [found, ...others] = partitions.filter(({ fsUuid }) => fsUuid?.toLowerCase() === uuid.toLowerCase());
+    if (found && others.length === 0) return found;
+    if (found) {
+      const names = [found, ...others].map(({ name }) => name).join(' and ');
+      throw new AppError(
+        'conflict',
+        `${names} have one UUID, ${uuid}: which of them is the root file system is not known`,
+      );
+    }
     throw new AppError('not_found', `no file system has the UUID ${uuid}; found: ${seen}`);
   }
   const unread = new Map<string, unknown>();
