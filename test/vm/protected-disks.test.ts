@@ -1,7 +1,10 @@
+import { createHash } from 'node:crypto';
 import { mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { serveImage } from '#agent/image/testing/image-server.ts';
+import { makeHead } from '#agent/image/testing/make-table.ts';
 import { type BareMachine, bootBareMachine } from '#test/support/bare-machine.ts';
 
 /**
@@ -159,4 +162,26 @@ test('a storage controller without a driver is named by the inventory, as in the
   const { baton_undriven_storage: named, disks: listed } = await machine.inventory();
   expect(named).toEqual([undriven]);
   expect(listed).toHaveLength(disks.length);
+});
+
+test('an image whose table ends behind the disk is refused, and the disk keeps its content', async () => {
+  const partitions = [
+    { number: 1, start: 2048, size: 40_960, type: 'ef' },
+    { number: 2, start: 43_008, size: 90_112, type: '83' },
+  ];
+  const image = makeHead({ label: 'dos', sectorBytes: 512, sectors: 133_120, partitions });
+  await using server = await serveImage(image);
+  const checksum = createHash('sha256').update(image).digest('hex');
+  // QEMU's address of this host
+  const urls = [server.url.replace('127.0.0.1', '10.0.2.2')];
+  await markDisk('virtio');
+  const written = machine.clean('write_image', {
+    kind: 'deploy',
+    properties: { root_device: { serial: 'VIRTIO-1' } },
+    args: { image_info: { id: 'disk.raw', urls, os_hash_algo: 'sha256', os_hash_value: checksum, disk_format: 'raw' } },
+  });
+  await expect(written).rejects.toThrow(
+    /partition 2 of the image ends at byte 68157440, behind the end of disk \/dev\/vda \(67108864 bytes\)/,
+  );
+  expect(await isMarked('virtio')).toBe(true);
 });
