@@ -36,6 +36,8 @@ const files = {
   noUuid: '',
   newXfs: '',
 };
+/** Time that a machine may take that has other work to do as well. */
+const unhurried = { timeoutMs: 30 * 60_000 };
 const context = {
   run,
   clock: systemClock,
@@ -142,7 +144,7 @@ const whole = { hostname: 'partition-image\n', isFilled: true };
 describe('layouts', () => {
   test('UEFI: all partitions in order, the root last', () =>
     withDisk(async (device) => {
-      await run('dd', ['if=/dev/urandom', `of=${device.name}`, 'bs=1M', 'count=900', 'status=none']);
+      await run('dd', ['if=/dev/urandom', `of=${device.name}`, 'bs=1M', 'count=900', 'status=none'], unhurried);
       const fields = { deploy_boot_mode: 'uefi', swap_mb: 40, ephemeral_mb: 70, root_mb: 200 };
       const written = await write(device, { fields, drive: true });
       const partitions = await probePartitions(run, device.name);
@@ -186,7 +188,7 @@ test.each([
   ['compressed', 'rootPacked'],
 ] as const)('a root file system as qcow2, %s', (_name, file) =>
   withDisk(async (device) => {
-    await run('dd', ['if=/dev/urandom', `of=${device.name}`, 'bs=1M', 'count=200', 'status=none']);
+    await run('dd', ['if=/dev/urandom', `of=${device.name}`, 'bs=1M', 'count=200', 'status=none'], unhurried);
     await write(device, { image: files[file], fields: { disk_format: 'qcow2' } });
     expect(await readRootSystem(`${device.name}p1`, 100)).toEqual(whole);
   }),
