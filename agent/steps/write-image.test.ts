@@ -76,8 +76,9 @@ test('the same image is not written twice in one boot', async () => {
 test('an entry of the skip list that names nothing is told before a disk is chosen', async () => {
   const reported: string[] = [];
   const log = createLog({ component: 'test', only: { write: (line) => void reported.push(line) } });
-  const properties = { skip_block_devices: [{ name: '/dev/sdq' }, { name: device }] };
-  const { outcome, commands } = await runStep({ image_info: info }, undefined, disk, {}, { log, properties });
+  const properties = { skip_block_devices: [{ name: '/dev/sdq' }, { serial: 'KEEP' }] };
+  const kept = { ...disk, serial: 'KEEP' };
+  const { outcome, commands } = await runStep({ image_info: info }, undefined, kept, {}, { log, properties });
   expect(reported).toEqual([expect.stringContaining('{\\"name\\":\\"/dev/sdq\\"} names no disk of this machine')]);
   expect(outcome).toMatchObject({ message: expect.stringContaining('it is on the skip list') });
   expect(commands).not.toContain('wipefs');
