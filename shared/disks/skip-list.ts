@@ -177,11 +177,11 @@ function requireDiskName({ field, wanted }: HintTest, entry: string): void {
   if (field !== 'name' && field !== 'by_path') return;
   const text = wanted.trim().toLowerCase();
   const names = /^(<(?!or>)|s[^=]*[!<>])/.test(text) ? [] : text.split(/<or>|^s==/).map((name) => name.trim());
-  const wrong = names.find((name) => name !== '' && (!diskName.test(name) || partitionName.test(name)));
-  if (wrong === undefined) return;
+  const wrong = names.filter((name) => name !== '' && (!diskName.test(name) || partitionName.test(name)));
+  if (wrong.length === 0) return;
   throw new AppError(
     'invalid_argument',
-    `${entry}.${field} is "${wrong}", which no disk is called in the ramdisk: volumes of LVM, partitions and file systems ` +
+    `${entry}.${field} is "${wrong.join('" or "')}", which no disk is called in the ramdisk: volumes of LVM, partitions and file systems ` +
       'are not looked at there, and it would protect nothing. Name the disks below it by serial, wwn or by_path',
   );
 }

@@ -13,7 +13,7 @@ export const allowedFirsts: Allowed = {
   'agent/boot/install-bootloader.ts': [1, 'the ESP that write_image has made; entries name all'],
   'agent/boot/raid-boot-partitions.ts': [2, "any of a disk's own kind serves"],
   'agent/boot/require-grub-readable.ts': [1, 'they are sorted: the newest'],
-  'agent/boot/spread-esp.ts': [1, 'the array of these very members'],
+  'agent/boot/spread-esp.ts': [2, 'the array of these very members; of several reasons one is told'],
   'agent/boot/write-boot-entries.ts': [1, 'any entry that starts the same file serves'],
   'agent/burnin/burn-in-network.ts': [1, 'of two that are waited for'],
   'agent/commands/mask-secrets.ts': [1, 'a row of our own table: any one masks'],
