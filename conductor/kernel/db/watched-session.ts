@@ -31,7 +31,13 @@ export function serveSession(
   { url, beats, idleMs }: WatchedSessionOptions,
   post: (message: FromSession) => void,
 ): (message: ToSession) => void {
-  const state = { losses: 0, counts: false, isBeating: false, pid: 0 };
+  const state: { losses: number; counts: boolean; isOpen: boolean; beating: Promise<void> | undefined; pid: number } = {
+    losses: 0,
+    counts: false,
+    isOpen: false,
+    beating: undefined,
+    pid: 0,
+  };
   const onOpen = async (client: Client): Promise<void> => {
     await setUpHolder(client, idleMs > 0 ? { idle_session_timeout: `${idleMs}` } : {});
     const former = state.pid;
@@ -39,10 +45,12 @@ export function serveSession(
     state.pid = rows[0]?.pid ?? 0;
     // cut off from one side only, it still holds locks there, which nobody uses
     if (former !== 0) await client.query(endFormer, [former]).catch(() => undefined);
+    state.isOpen = true;
   };
   const onLost = (): void => {
     state.losses += 1;
     state.counts = false;
+    state.isOpen = false;
     post({ lost: true });
   };
   const session = openSession(url, { answerMs, onOpen, onLost });
@@ -56,30 +64,35 @@ export function serveSession(
       throw error;
     }
   };
-  const beat = async (): Promise<void> => {
-    if (!state.counts || state.isBeating) return;
-    state.isBeating = true;
-    const { losses } = state;
+  const beatOnce = async (): Promise<void> => {
+    const { losses, counts } = state;
     const sent = [process.hrtime.bigint(), BigInt(Date.now())] as const;
     try {
       await query('select 1', []);
-      if (losses !== state.losses) return;
+      if (!counts || losses !== state.losses) return;
       Atomics.store(beats, 0, sent[0]);
       Atomics.store(beats, 1, sent[1]);
     } catch {
       // it is lost, which is said
     } finally {
-      state.isBeating = false;
+      state.beating = undefined;
     }
   };
+  const beat = (): Promise<void> => {
+    state.beating ??= beatOnce();
+    return state.beating;
+  };
   const answer = async (message: Exclude<ToSession, { end: true }>): Promise<readonly Record<string, unknown>[]> => {
+    // a beat that was sent before does not count
+    if ('count' in message) await state.beating;
     if (message.losses !== state.losses) throw new Error('the connection to the database was lost');
     if ('text' in message) return query(message.text, message.values);
     state.counts = true;
     await beat();
     return [];
   };
-  const timer = idleMs > 0 ? setInterval(() => void beat(), beatMs) : undefined;
+  // before it counts it may hold locks, which must not end with an idle session
+  const timer = idleMs > 0 ? setInterval(() => state.isOpen && void beat(), beatMs) : undefined;
   return (message) => {
     if ('end' in message) {
       clearInterval(timer);
