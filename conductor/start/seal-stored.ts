@@ -175,13 +175,28 @@ const stores: readonly Store[] = [
   }),
 ];
 
+/** Seals stored secrets as a task that is repeated until it has once succeeded: the more a fleet has behind it, the longer it takes. */
+export function sealStoredOnce(
+  context: Pick<ConductorContext, 'db' | 'secrets' | 'log'>,
+): (signal: AbortSignal) => Promise<void> {
+  const state = { isDone: false };
+  return async (signal) => {
+    if (state.isDone) return;
+    await sealStoredSecrets(context, signal);
+    state.isDone = !signal.aborted;
+  };
+}
+
 /**
- * At start: seals what an earlier Baton has stored in clear, and again what other keys than the first have sealed.
+ * Seals what an earlier Baton has stored in clear, and again what other keys than the first have sealed.
  * Idempotent, in batches; a row that changes meanwhile is left to who changes it, since that seals it. Values whose key
- * is missing stay, and are reported in the log: they fail where they are needed.
+ * is missing stay, and are reported in the log: they fail where they are needed. A signal that aborts ends it between batches.
  * @returns how many rows were written
  */
-export async function sealStoredSecrets(context: Pick<ConductorContext, 'db' | 'secrets' | 'log'>): Promise<number> {
+export async function sealStoredSecrets(
+  context: Pick<ConductorContext, 'db' | 'secrets' | 'log'>,
+  signal?: AbortSignal,
+): Promise<number> {
   const { secrets, log } = context;
   const closed: AppError[] = [];
   const onClosed = (error: AppError): void => void closed.push(error);
@@ -191,7 +206,9 @@ export async function sealStoredSecrets(context: Pick<ConductorContext, 'db' | '
     content: (content) => resealContent(secrets, content, onClosed),
   };
   let written = 0;
-  for (const each of stores) written += await sealRows(context, each, seal);
+  for (const each of stores) written += await sealRows({ ...context, signal }, each, seal);
+  // whoever removes a key waits for what is said here
+  if (signal?.aborted) return written;
   if (written > 0) log.info({ rows: written }, 'secrets sealed with the first key');
   if (closed.length > 0) log.warn({ values: closed.length, first: errorChain(closed[0]) }, 'secrets without their key');
   return written;
@@ -201,7 +218,7 @@ export async function sealStoredSecrets(context: Pick<ConductorContext, 'db' | '
 const atOnce = 8;
 
 async function sealRows(
-  { db, secrets }: Pick<ConductorContext, 'db' | 'secrets'>,
+  { db, secrets, signal }: Pick<ConductorContext, 'db' | 'secrets'> & { readonly signal: AbortSignal | undefined },
   store: Store,
   seal: Seal,
 ): Promise<number> {
@@ -222,6 +239,7 @@ async function sealRows(
   };
   let written = 0;
   for (let rows: Row[] | undefined; rows === undefined || rows.length === batchSize; ) {
+    if (signal?.aborted) return written;
     const last = rows?.at(-1);
     const values = keyColumns.map(([name, column]) => sql`${sql.param(last?.[name], column)}`);
     const after = last && sql`(${sql.join(order, sql`, `)}) > (${sql.join(values, sql`, `)})`;

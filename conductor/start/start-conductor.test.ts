@@ -1,10 +1,13 @@
+import { Client } from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Database } from '#conductor/kernel/db/open.ts';
+import { type Database, openDatabase } from '#conductor/kernel/db/open.ts';
+import { agentSessions } from '#conductor/kernel/db/schema/agent.ts';
+import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { readConfig } from '#conductor/start/config.ts';
 import { startConductor } from '#conductor/start/start-conductor.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 import { silentLog } from '#shared/log.ts';
-import { openTestDatabase } from '#test/support/test-database.ts';
+import { makeTestDatabase, openTestDatabase } from '#test/support/test-database.ts';
 import { testSecrets } from '#test/support/test-secrets.ts';
 
 let database: Database;
@@ -46,4 +49,31 @@ test('a directory of authorities that is not there is refused at the start, by t
   await expect(startConductor(config, options()).catch(errorChain)).resolves.toMatch(
     /BATON_CA_DIR: read \/nope: .*ENOENT/,
   );
+});
+
+test('a conductor serves before all that is stored has been looked through for secrets', async () => {
+  await using opening = new AsyncDisposableStack();
+  const made = await makeTestDatabase();
+  opening.defer(() => made.drop());
+  const own = await openDatabase({ url: made.url, dataDirectory: '', log: silentLog, isAlone: true });
+  opening.defer(() => own.close());
+  const uuid = crypto.randomUUID();
+  await own.db.insert(nodes).values({
+    uuid,
+    driver: 'fake-hardware',
+    networkInterface: 'noop',
+    deployInterface: 'fake',
+    provisionState: 'enroll',
+  });
+  await own.db.insert(agentSessions).values({ nodeUuid: uuid, token: 'clear' });
+  const other = new Client({ connectionString: made.url });
+  await other.connect();
+  opening.defer(() => other.end());
+  await other.query('begin; lock table volume_targets in access exclusive mode');
+
+  await using conductor = await startConductor(configOf('seals', '0'), { ...options(), database: own });
+  expect(await isReady(conductor.url)).toBe(true);
+  await other.query('commit');
+  const tokens = async () => (await own.db.select({ token: agentSessions.token }).from(agentSessions))[0]?.token;
+  await expect.poll(tokens, { timeout: 60_000 }).toContain('sealed:');
 });

@@ -37,7 +37,7 @@ import {
   type OpenContextOptions,
   openContext,
 } from '#conductor/start/open-context.ts';
-import { sealStoredSecrets } from '#conductor/start/seal-stored.ts';
+import { sealStoredOnce } from '#conductor/start/seal-stored.ts';
 import { pruneDeliveries } from '#conductor/webhooks/claim-deliveries.ts';
 import { type AppError, errorChain } from '#shared/errors/app-error.ts';
 import { createLog, type Log } from '#shared/log.ts';
@@ -70,7 +70,6 @@ export async function startConductor(config: ConductorConfig, options: OpenConte
   const opened = await openContext(config, options);
   opening.defer(() => opened.close());
   const { context, scheduler } = opened;
-  await sealStoredSecrets(context);
   const descriptors = await readDescriptorLimit();
   const warnings = [
     ...authWarnings(config),
@@ -160,6 +159,7 @@ function periodicTasks(context: ConductorContext, scheduler: Scheduler): Periodi
       ? [{ name: 'take over', periodMs: config.takeoverIntervalMs, run: () => context.allocator.takeOver() }]
       : []),
     { name: 'end sessions left at BMCs', periodMs: sessionsMs, run: (signal) => endLeftSessions(context, signal) },
+    { name: 'seal stored secrets', periodMs: pruneIntervalMs, run: sealStoredOnce(context) },
     { name: 'prune allocations', periodMs: pruneIntervalMs, run: () => pruneFailedAllocations(context) },
     { name: 'prune flows', periodMs: pruneIntervalMs, run: () => pruneFlows(context) },
     { name: 'forget discovered machines', periodMs: pruneIntervalMs, run: () => forgetDiscovered(context) },
