@@ -15,24 +15,49 @@ export const leavesMachine = (Object.keys(flowKinds) as FlowKindName[]).filter((
   isBesideStates(flowKinds[kind]),
 );
 
-/** BMCs that did not answer last time and are asked at the same time: each costs a connection for its whole time-out. */
-const silentAtOnce = 64;
+/** BMCs that do not answer, or not yet, and are waited for at the same time: each costs a connection for its whole time-out. */
+const silentAtOnce = 256;
+
+export interface RestingOptions extends ParallelOptions {
+  /** Milliseconds after which one that has not ended makes room for the next. */
+  readonly patienceMs: number;
+}
 
 type RestingNode = Pick<NodeRow, 'uuid' | 'driver' | 'conductorGroup' | 'powerFailures'>;
 
 /**
  * Acts on each resting node that is this conductor's. Nodes whose power state could not be read last time are apart
- * from the others: a rack without power must not hold up the round for those that answer.
+ * from the others, and one that takes long makes room for the next: a rack without power must not hold up the round for
+ * those that answer, not in the round that finds it so either. An error of one that took so long is
+ * the caller's to note.
  */
 export async function forEachResting(
   context: EngineContext,
   act: (node: Pick<NodeRow, 'uuid'>) => Promise<unknown>,
-  options: ParallelOptions,
+  { patienceMs, ...options }: RestingOptions,
 ): Promise<void> {
   const { silent = [], answering = [] } = Object.groupBy(await listResting(context), ({ powerFailures }) =>
     powerFailures > 0 ? 'silent' : 'answering',
   );
-  await together([inParallel(answering, act, options), inParallel(silent, act, { ...options, atOnce: silentAtOnce })]);
+  const late = new Set<Promise<unknown>>();
+  const actPatiently = async (node: RestingNode): Promise<void> => {
+    const acting = act(node);
+    const ended = new AbortController();
+    const waited = context.clock.sleep(patienceMs, ended.signal).catch(() => undefined);
+    await Promise.race([acting, waited]).finally(() => ended.abort());
+    if (late.size >= silentAtOnce) await acting;
+    else {
+      late.add(acting);
+      void acting.then(
+        () => late.delete(acting),
+        () => undefined,
+      );
+    }
+  };
+  await together([
+    inParallel(answering, actPatiently, options),
+    inParallel(silent, act, { ...options, atOnce: silentAtOnce }),
+  ]).finally(() => Promise.allSettled(late));
 }
 
 /**

@@ -54,11 +54,15 @@ test('a hand on the power button is recorded, and stands in the history', async 
   expect(JSON.stringify(history.body)).toContain("found 'power on' where 'power off' was on record");
 });
 
-test('a rack that does not answer holds up no node that does', async () => {
+test.each([
+  ['did not answer last time', 20, 1],
+  // more than are asked at once
+  ['has answered so far', 80, 0],
+])('a rack that %s and hangs holds up no node that answers', async (_, many, powerFailures) => {
   const describeNode = (id: string) => ({ driver: 'fake-hardware', driver_info: { fake_id: id } });
-  for (let number = 0; number < 20; number += 1) {
+  for (let number = 0; number < many; number += 1) {
     const { uuid } = await api.call('POST', '/v1/nodes', describeNode(`dark-${number}`), '1.10');
-    await updateNode(api.context.db, uuid, { powerState: 'power off', powerFailures: 1 });
+    await updateNode(api.context.db, uuid, { powerState: 'power off', powerFailures });
   }
   await updateNode(api.context.db, node, { powerState: 'power off' }); // PostgreSQL reads it last now
   const answered = Promise.withResolvers<void>();

@@ -14,7 +14,11 @@ import { findNode, lockNode, updateNode } from '#conductor/nodes/node-store.ts';
 import { errorChain, errorCode } from '#shared/errors/app-error.ts';
 
 const failuresUntilMaintenance = 3;
-const concurrentReads = 8;
+/** With half a second's patience 128 begin a second, however slow they are. */
+const concurrentReads = 64;
+const patienceMs = 500;
+/** Nodes that could not be recorded: the database is away. */
+const mostFailures = 8;
 
 /**
  * Reads the power state of every resting node that is this conductor's, and records what it finds: the hardware is
@@ -26,14 +30,16 @@ export async function syncPower(context: EngineContext, signal: AbortSignal): Pr
   const failures: unknown[] = [];
   const sync = ({ uuid }: { readonly uuid: string }): Promise<unknown> =>
     syncOne(context, uuid, signal).catch((error: unknown) => failures.push(error));
-  const goOn = (): boolean => !signal.aborted && failures.length < concurrentReads;
-  await forEachResting(context, sync, { atOnce: concurrentReads, goOn });
+  const goOn = (): boolean => !signal.aborted && failures.length < mostFailures;
+  await forEachResting(context, sync, { atOnce: concurrentReads, patienceMs, goOn });
   if (failures.length > 0) throw failures[0];
 }
 
 /** A BMC that is away takes a minute to fail: the node is not held meanwhile, so that nobody waits for that. */
 async function syncOne(context: EngineContext, nodeUuid: string, signal: AbortSignal): Promise<void> {
   const { config, drivers } = context;
+  // the next round asks again
+  const timeoutMs = Math.min(config.powerTimeoutMs, config.powerSyncIntervalMs);
   // others may have kept this task busy since the list was read
   const node = await findNode(context.db, nodeUuid);
   if (!node) return;
@@ -41,7 +47,7 @@ async function syncOne(context: EngineContext, nodeUuid: string, signal: AbortSi
   let firmware: FirmwareBootColumns = {};
   try {
     const bmc = drivers.connect(node, { node: node.uuid });
-    found = await bmc.power.getPowerState({ signal, timeoutMs: config.powerTimeoutMs });
+    found = await bmc.power.getPowerState({ signal, timeoutMs });
     // it changes with a boot at most, and asking every BMC every time costs two calls more
     if (found !== undefined && found !== node.powerState) {
       firmware = await readFirmwareBoot(bmc, { log: context.log, signal });

@@ -8,6 +8,8 @@ import { findNode } from '#conductor/nodes/node-store.ts';
 import { errorChain, errorCode } from '#shared/errors/app-error.ts';
 
 const atOnce = 4;
+/** Sensors and event logs are many requests. */
+const patienceMs = 10_000;
 /** Limit of readings of all nodes of a conductor: what Prometheus keeps of one target. */
 const mostReadings = 50_000;
 const namedInLog = 20;
@@ -51,7 +53,7 @@ export function createHardwareWatch(context: EngineContext): (signal: AbortSigna
         });
         await attempt(uuid, 'event log', () => addEvents(context, node, management, signal));
       });
-    await forEachResting(context, look, { atOnce, goOn: () => !signal.aborted });
+    await forEachResting(context, look, { atOnce, patienceMs, goOn: () => !signal.aborted });
     if (signal.aborted) return;
     failing = failed;
     setMetrics(context, found);
