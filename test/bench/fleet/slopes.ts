@@ -1,8 +1,11 @@
 import { Client } from 'pg';
 import { systemClock } from '#shared/clock.ts';
+import { load } from '#test/bench/api/load.ts';
 import { type BenchContext, type Figure, round } from '#test/bench/area.ts';
 import { takeFrom, work } from '#test/bench/fleet/work.ts';
-import { prepareConductor } from '#test/support/conductor.ts';
+import { cpuSeconds, loadAverage } from '#test/bench/process-figures.ts';
+import { waitUntil } from '#test/lab/wait-until.ts';
+import { type ConductorProcess, prepareConductor } from '#test/support/conductor.ts';
 import { fillFleet } from '#test/support/fill-fleet.ts';
 import { createOperator } from '#test/support/operator.ts';
 import { startPostgresql } from '#test/support/postgresql.ts';
@@ -17,11 +20,18 @@ interface CountedStatement {
   readonly blocks: number;
 }
 
+interface WorkCost {
+  readonly statements: number;
+  readonly blocks: number;
+}
+
 /** Cost of the same work beside so many nodes. */
 interface SlopePoint {
   readonly nodes: number;
   /** One of each kind of work: statements and blocks, by its name. */
-  readonly work: ReadonlyMap<string, { readonly statements: number; readonly blocks: number }>;
+  readonly work: ReadonlyMap<string, WorkCost>;
+  /** Each of all nodes that begin the same at once: cost, and milliseconds of the conductor's CPU. */
+  readonly together: WorkCost & { readonly cpuMs: number };
   /** By id, of all work and a conductor's start. */
   readonly statements: ReadonlyMap<string, CountedStatement>;
 }
@@ -63,18 +73,59 @@ async function measureSlopes(sizes: readonly number[], say: (line: string) => vo
     await conductor.start();
     await settled(database);
     const takes = takeFrom({ from, to: nodes });
-    const costs = new Map<string, { readonly statements: number; readonly blocks: number }>();
+    const costs = new Map<string, WorkCost>();
     for (const [name, act] of Object.entries(work)) {
       const before = await readCounts(database);
       for (let index = 0; index < repeats; index += 1) await act({ operator, database, take: takes });
-      const cost = costOf(before, await readCounts(database));
+      const cost = costOf(before, await readCounts(database), repeats);
       costs.set(name, cost);
       say(`${nodes} nodes: ${name}: ${cost.statements} statements, ${cost.blocks} blocks`);
     }
-    points.push({ nodes, work: costs, statements: await readCounts(database) });
+    const statements = await readCounts(database);
+    const together = await manageTogether({ conductor, database, say });
+    points.push({ nodes, work: costs, together, statements });
     from = nodes;
   }
   return points;
+}
+
+/** `manage` of all nodes that are left in `enroll`, a fifth of the fleet: each must cost what one alone does. */
+async function manageTogether({
+  conductor,
+  database,
+  say,
+}: {
+  readonly conductor: ConductorProcess;
+  readonly database: Client;
+  readonly say: (line: string) => void;
+}): Promise<SlopePoint['together']> {
+  const { rows } = await database.query<{ name: string }>("select name from nodes where provision_state = 'enroll'");
+  const [before, cpuBefore] = [await readCounts(database), await cpuSeconds(conductor.pid())];
+  const startedAt = performance.now();
+  await load({
+    url: conductor.url,
+    connections: 16,
+    next: (index) => {
+      const name = rows[index]?.name;
+      const body = JSON.stringify({ target: 'manage' });
+      return name === undefined ? undefined : { method: 'PUT', path: `/v1/nodes/${name}/states/provision`, body };
+    },
+  });
+  await waitUntil(
+    'all to be manageable',
+    async () => {
+      const states = "select 1 from nodes where provision_state in ('enroll', 'verifying') limit 1";
+      return (await database.query(states)).rows.length === 0 || undefined;
+    },
+    { timeoutMs: 1_200_000, everyMs: 500 },
+  );
+  const seconds = (performance.now() - startedAt) / 1000;
+  const cpuMs = (1000 * ((await cpuSeconds(conductor.pid())) - cpuBefore)) / rows.length;
+  const cost = costOf(before, await readCounts(database), rows.length);
+  say(
+    `${rows.length} managed together: ${cost.statements} statements, ${cost.blocks} blocks, ${round(cpuMs)} ms of the conductor's CPU each; ${round(seconds)} s; load ${await loadAverage()}`,
+  );
+  return { ...cost, cpuMs };
 }
 
 /** Waits until a conductor's start and its first round of power are over: they are no part of the work. */
@@ -98,13 +149,17 @@ async function readCounts(database: Client): Promise<ReadonlyMap<string, Counted
   return new Map(rows.map((row) => [row.id, row]));
 }
 
-function costOf(before: ReadonlyMap<string, CountedStatement>, after: ReadonlyMap<string, CountedStatement>) {
+function costOf(
+  before: ReadonlyMap<string, CountedStatement>,
+  after: ReadonlyMap<string, CountedStatement>,
+  times: number,
+): WorkCost {
   let [statements, blocks] = [0, 0];
   for (const [id, { calls, blocks: read }] of after) {
     statements += calls - (before.get(id)?.calls ?? 0);
     blocks += read - (before.get(id)?.blocks ?? 0);
   }
-  return { statements: Math.round(statements / repeats), blocks: Math.round(blocks / repeats) };
+  return { statements: Math.round(statements / times), blocks: Math.round(blocks / times) };
 }
 
 /** Statements that cost more beside more nodes: blocks of one call, beside the fewest and the most nodes. */
@@ -137,12 +192,18 @@ export async function measureGrowth({ say }: BenchContext, nodes: number): Promi
       value: statements.length,
       unit: 'statements that read 3 times as much beside 10 times the nodes',
     },
+    manage_together_blocks: slope(few?.together.blocks, many?.together.blocks, 'blocks a node'),
+    manage_together_cpu_ms: slope(few?.together.cpuMs, many?.together.cpuMs, "ms of the conductor's CPU a node"),
     ...Object.fromEntries(
       [...(many?.work ?? [])].map(([name, { blocks }]) => {
-        const baseline = few?.work.get(name)?.blocks ?? Number.NaN;
-        const figure = { value: blocks, unit: 'blocks', baseline, ratio: round(baseline / blocks, 2) };
+        const figure = slope(few?.work.get(name)?.blocks, blocks, 'blocks');
         return [`${name.replaceAll(' ', '_')}_blocks`, figure];
       }),
     ),
   };
+}
+
+/** A figure beside many nodes, with that beside few as its baseline. */
+function slope(baseline = Number.NaN, value = Number.NaN, unit = ''): Figure {
+  return { value: round(value), unit, baseline: round(baseline), ratio: round(baseline / value, 2) };
 }
