@@ -33,6 +33,7 @@ export interface FlowsConfig extends AgentsConfig, ClusterConfig {
   readonly stepTimeoutMs: number;
   readonly retryTimeoutMs: number;
   readonly powerTimeoutMs: number;
+  readonly powerSyncIntervalMs: number;
   /** How long an agent waits to go into the deployed system before it powers off. */
   readonly kexecTimeoutMs: number;
   readonly maxActiveNodes: number;

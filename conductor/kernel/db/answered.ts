@@ -19,6 +19,9 @@ const Memory = z.strictObject({
 /** The database as this conductor knows it. */
 export type Memory = Readonly<z.infer<typeof Memory>>;
 
+/** Position of a transaction of another conductor: only its number is known. */
+export const unknownPosition = '0/0';
+
 /** More than there are connections: the newest of all that ended one after the other is among them. */
 const kept = 32;
 const writeEveryMs = 200;
@@ -90,7 +93,11 @@ export function rememberAnswers(file: string | undefined, log: Log): Answered {
     },
     add: (mark) => {
       if (!state.memory) return;
-      state.memory = { ...state.memory, marks: [...state.memory.marks.slice(1 - kept), mark] };
+      const { marks } = state.memory;
+      if (marks.some(({ xid }) => xid === mark.xid)) return;
+      // others' newest is one: it must not push out those whose position is known
+      const others = mark.lsn === unknownPosition ? marks.filter(({ lsn }) => lsn !== unknownPosition) : marks;
+      state.memory = { ...state.memory, marks: [...others.slice(1 - kept), mark] };
       writeSoon();
     },
     close: () => {

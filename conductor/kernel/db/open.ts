@@ -73,6 +73,8 @@ export interface Database {
    * when nothing does.
    */
   fault(): Promise<string | undefined>;
+  /** Remembers, of what may be lost with a standby that is behind, what other conductors were answered. */
+  noteCommitted(): Promise<void>;
   /** Describes the answers that the database has forgotten, and what to do; until all nodes are released. */
   loss(): Promise<string | undefined>;
   close(): Promise<void>;
@@ -142,6 +144,7 @@ async function openUrl(
       : {}),
   });
   const { db, inOrder } = connections;
+  const askPlainly = async (text: string) => ({ rows: rowsOf(await db.execute(sql.raw(text))) as never });
   const listener = keepListening(url);
   const close = async (): Promise<void> => {
     try {
@@ -172,7 +175,8 @@ async function openUrl(
     count: locks.count,
     exclusive: server !== undefined,
     fault: async () => server?.trouble() ?? (await writes.fault(db)),
-    loss: async () => timeline?.loss(async (text) => ({ rows: rowsOf(await db.execute(sql.raw(text))) as never })),
+    noteCommitted: async () => timeline?.noteCommitted(askPlainly),
+    loss: async () => timeline?.loss(askPlainly),
     close,
   };
 }

@@ -85,6 +85,26 @@ test('what a transaction was answered with is remembered, across lives, and is n
   expect(await heldNodes(again)).toEqual([{ fault: null, maintenance: false }]);
 });
 
+test('what another conductor was answered is remembered, too, and lost with a standby that was behind', async () => {
+  const other = await start();
+  await insertNode(other);
+  await end();
+  const { system, marks } = await remembered();
+  memoryFile = `${memoryFile}-of-one-at-rest`;
+  const atRest = await start();
+  await atRest.noteCommitted();
+  await end();
+  const known = await remembered();
+  const [newest] = known.marks;
+  expect(BigInt(newest?.xid ?? 0)).toBeGreaterThanOrEqual(BigInt(marks.at(-1)?.xid ?? Number.NaN));
+
+  await (await start()).db.delete(databaseTimelines);
+  await end();
+  const unknown = { xid: String(BigInt(newest?.xid ?? 0) + 1_000_000n), lsn: '0/0' };
+  await remember({ system, timeline: 0, marks: [unknown] });
+  expect(await (await start()).loss()).toContain('from a standby that was behind');
+});
+
 test('another timeline that has all of it is gone on with', async () => {
   const after = await answeredBefore((mark) => [mark]);
   expect(await heldNodes(after)).toEqual([{ fault: null, maintenance: false }]);
