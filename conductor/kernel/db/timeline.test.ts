@@ -102,7 +102,9 @@ test('what another conductor was answered is remembered, too, and lost with a st
   await end();
   const unknown = { xid: String(BigInt(newest?.xid ?? 0) + 1_000_000n), lsn: '0/0' };
   await remember({ system, timeline: 0, marks: [unknown] });
-  expect(await (await start()).loss()).toContain('from a standby that was behind');
+  const promoted = await start();
+  expect(await heldNodes(promoted)).toMatchObject([{ fault: 'restored' }]);
+  expect(await promoted.loss()).toContain('from a standby that was behind');
 });
 
 test('another timeline that has all of it is gone on with', async () => {
