@@ -54,10 +54,14 @@ export async function forEachResting(
       );
     }
   };
-  await together([
-    inParallel(answering, actPatiently, options),
-    inParallel(silent, act, { ...options, atOnce: silentAtOnce }),
-  ]).finally(() => Promise.allSettled(late));
+  try {
+    await together([
+      inParallel(answering, actPatiently, options),
+      inParallel(silent, act, { ...options, atOnce: silentAtOnce }),
+    ]);
+  } finally {
+    await Promise.allSettled(late);
+  }
 }
 
 /**
