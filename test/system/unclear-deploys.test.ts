@@ -47,6 +47,10 @@ const calls = {
   slots: { method: 'GET', path: /VirtualMedia$/ },
   slot: { method: 'GET', path: /VirtualMedia\/[^/]+$/ },
   manager: { method: 'GET', path: /Managers\/[^/]+$/ },
+  update: { method: 'POST', path: /SimpleUpdate$/ },
+  'firmware shown': { method: 'GET', path: /FirmwareInventory(\/[^/]+)?$/ },
+  volume: { method: 'POST', path: /\/Volumes$/ },
+  'volumes shown': { method: 'GET', path: /\/Volumes(\/[^/]+)?$/ },
 } as const satisfies Readonly<Record<string, Call>>;
 type CallName = keyof typeof calls;
 const callNames = Object.keys(calls) as CallName[];
@@ -121,6 +125,14 @@ function faultsAt(name: string, call: CallName, times?: number): readonly Fault[
   return faults(calls[call], times ?? most);
 }
 
+const settings = [{ name: 'NumCores', value: '4' }];
+const setting = { interface: 'bios', step: 'apply_configuration', args: { settings }, priority: 150 };
+const images = [{ component: 'bmc', url: 'http://192.0.2.7/bmc-3.0.0.bin' }];
+const update = { interface: 'firmware', step: 'update', args: { settings: images }, priority: 140 };
+const logical_disks = [{ size_gb: 100, raid_level: '1', volume_name: 'data' }];
+const raid_config = { logical_disks };
+const volume = { interface: 'raid', step: 'apply_configuration', args: { raid_config }, priority: 130 };
+
 async function withMachine(
   vendor: VendorName | undefined,
   use: (machine: SimulatedNode, deploy: () => Promise<void>) => Promise<void>,
@@ -137,10 +149,10 @@ async function withMachine(
       driver_info: { ...machine.driverInfo, external_http_url: conductor.url },
     };
     await enrolSimulatedNode(operator, machine, name, quirks.virtualMedia === 'none' ? {} : media);
-    const settings = [{ name: 'NumCores', value: '4' }];
-    const step = { interface: 'bios', step: 'apply_configuration', args: { settings }, priority: 150 };
+    await operator.call('PATCH', `/v1/nodes/${name}`, [{ op: 'add', path: '/raid_interface', value: 'redfish' }]);
+    const deploy_steps = quirks.noBiosAttributes ? [] : vendor ? [setting] : [setting, update, volume];
     await use(machine, async () => {
-      await operator.provision(name, 'active', quirks.noBiosAttributes ? {} : { deploy_steps: [step] });
+      await operator.provision(name, 'active', { deploy_steps });
       const { provision_state: state, last_error: error } = await operator.waitForRest(name);
       expect({ state, error }).toEqual({ state: 'active', error: null });
     });
@@ -152,7 +164,8 @@ async function withMachine(
 /** Lists what the deploy has done to the machine, beyond what is said twice and done once. */
 function acts(machine: SimulatedNode, before: number): object {
   const { disk, bmc } = machine;
-  return { disk: [...disk], powerChanges: bmc.counters.powerChanges - before };
+  const { powerChanges, resetsAmidWork } = bmc.counters;
+  return { disk: [...disk], powerChanges: powerChanges - before, resetsAmidWork };
 }
 
 /** Acts of a deploy at a BMC that is clear. */

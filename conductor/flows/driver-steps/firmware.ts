@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { FirmwareInterface, FirmwareUpdateProgress } from '#conductor/drivers/interfaces.ts';
 import { readFirmware, rememberFirmware } from '#conductor/flows/bmc/firmware-store.ts';
-import { forgetReset, hasBeenReset } from '#conductor/flows/bmc/hold-power.ts';
+import { forgetReset, hasBeenReset, saysItIsOver } from '#conductor/flows/bmc/hold-power.ts';
 import { awaitReset, ramdiskIsUp, resetMachine } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
 import { onRequest, requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
 import {
@@ -134,9 +134,13 @@ async function start(
     );
   } catch (error) {
     // the BMC may still be at what a conductor asked for that died before it could note its task
-    if (!isRepeated || !['bmc_error', 'unavailable', 'timeout'].includes(errorCode(error))) throw error;
+    const mayBeAtIt = isRepeated && ['bmc_error', 'unavailable', 'timeout'].includes(errorCode(error));
+    // a web server that has failed amid its answer may have begun it
+    const isUnclear = !saysItIsOver(error, context.step);
+    if (context.signal.aborted || !(mayBeAtIt || isUnclear)) throw error;
     const reason = `the BMC to accept the update of ${component}: ${errorChain(error)}`;
-    return { kind: 'again', reason, timeoutMs: updateMs, checkEveryMs: pollMs };
+    const timeoutMs = isUnclear && errorCode(error) === 'bmc_error' ? context.config.retryTimeoutMs : updateMs;
+    return { kind: 'again', reason, timeoutMs, checkEveryMs: Math.min(pollMs, timeoutMs / 4) };
   }
   const update: Update = {
     component,
