@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createRedfishClient } from '#conductor/drivers/redfish/client/client.ts';
 import { parseRedfishDriverInfo } from '#conductor/drivers/redfish/client/driver-info.ts';
-import { createRigs, hastyClock } from '#conductor/drivers/redfish/testing/rigs.ts';
+import { createRigs } from '#conductor/drivers/redfish/testing/rigs.ts';
 import { systemClock } from '#shared/clock.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 import { silentLog } from '#shared/log.ts';
@@ -154,16 +154,6 @@ describe('a BMC whose sessions are all in use', () => {
     expect(failure).toContain('redfish_username or redfish_password is wrong');
     expect(failure).not.toContain('session');
   });
-});
-
-test.each([503, 429])('a change that is answered %i without a word is asked for longer than a read', async (status) => {
-  const bmc = await rig({ clock: hastyClock, redfish: { retryMs: 1 } });
-  await bmc.power.getPowerState();
-  bmc.simulator.inject({ method: 'PATCH', path: /Systems\/1$/, status, times: 12 });
-  await bmc.management.setBootDevice('pxe', { persistent: true });
-  bmc.simulator.inject({ method: 'GET', path: /Systems\/1$/, status, times: 12 });
-  await expect(bmc.power.getPowerState()).rejects.toMatchObject({ code: 'unavailable' });
-  expect(bmc.simulator.faultsLeft()).toBe(7);
 });
 
 test('a session that others end makes room once no request needs it, and none is left behind', async () => {

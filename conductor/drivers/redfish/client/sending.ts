@@ -17,8 +17,6 @@ import { backOffMs, retry } from '#shared/retry.ts';
 
 const maxRetryAfterMs = 30_000;
 const maxRedirects = 3;
-/** How often a change is asked for, with its retries each time, of a BMC that is busy without a word. */
-const busyTries = 3;
 
 export interface SenderOptions {
   readonly clock: Clock;
@@ -98,16 +96,10 @@ function patient(
         throw error;
       }
       const { status, body } = last;
-      const tries = triesLater(status, body) ?? (isBusy(request, last) ? busyTries : 0);
-      if (signal === undefined || refusals >= tries) return last;
+      if (signal === undefined || refusals >= (triesLater(status, body) ?? 0)) return last;
       log.debug({ bmc: origin, method, path, status }, 'the BMC is not ready; trying again');
     }
   };
-}
-
-/** Whether a change was refused by a BMC that says no more than that it is busy. Reads go on elsewhere meanwhile. */
-function isBusy({ method, mayRepeat }: TransportRequest, { status }: RedfishAnswer): boolean {
-  return method !== 'GET' && mayRepeat !== false && (status === 503 || status === 429);
 }
 
 function bare(path: string): string {

@@ -123,8 +123,7 @@ async function logIn(
     throw new AppError('not_supported', `${what}: the BMC has no session service`, { details: { status: 404 } });
   }
   const body = { UserName: username, Password: password };
-  // without a session there is HTTP Basic: no more patience than for a read
-  const answer = await sendOpen({ method: 'POST', path: sessionsPath, body, mayRepeat: false, signal });
+  const answer = await sendOpen({ method: 'POST', path: sessionsPath, body, signal });
   if (answer.status >= 300) throw statusError(what, answer.status, { body: answer.body, username });
   const token = answer.headers['x-auth-token'];
   if (token === undefined)
