@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { Allocation } from '#conductor/api/allocations.ts';
 import { type Answer, json, line, links, time, uuid, whole } from '#conductor/api/values.ts';
+import { type InterfaceKind, interfaceKinds } from '#conductor/model/node-words.ts';
 
 const Vlans = z
   .strictObject({ untagged: z.int().nullable(), tagged: z.array(z.int()) })
@@ -184,20 +185,34 @@ export const Inventory = z.strictObject({ inventory: json, plugin_data: json.nul
 
 /** Answer to an agent: the node that it runs on, and how it is to work. */
 export const AgentLookup = z.strictObject({ node: json, config: json }).meta({ id: 'AgentLookup' });
+export type AgentLookup = Answer<typeof AgentLookup>;
 
 export const Shards = z.strictObject({ shards: z.array(z.strictObject({ name: z.string(), count: whole })) });
 
-/** `default_…_interface` and `enabled_…_interfaces` of each kind beside these. */
+/** `default_…_interface` and `enabled_…_interfaces` of each kind. */
+type InterfaceFields = {
+  [Kind in InterfaceKind as `default_${Kind}_interface`]: z.ZodString;
+} & {
+  [Kind in InterfaceKind as `enabled_${Kind}_interfaces`]: z.ZodArray<z.ZodString>;
+};
+
+const interfaceFields = Object.fromEntries(
+  interfaceKinds.flatMap((kind) => [
+    [`default_${kind}_interface`, z.string()],
+    [`enabled_${kind}_interfaces`, z.array(z.string())],
+  ]),
+) as InterfaceFields;
+
 export const Driver = z
-  .object({
+  .strictObject({
     name: z.string(),
     hosts: z.array(z.string()),
     type: z.literal('dynamic'),
     links,
     properties: links,
+    ...interfaceFields,
   })
   .partial()
-  .catchall(z.union([z.string(), z.array(z.string())]))
   .meta({ id: 'Driver' });
 
 export type DriverAnswer = Answer<typeof Driver>;

@@ -80,7 +80,7 @@ export const States = z
   .strictObject({
     power_state: nodeFields.power_state,
     target_power_state: nodeFields.target_power_state,
-    provision_state: nodeFields.provision_state,
+    provision_state: nodeFields.provision_state.nullable().meta({ description: 'null = available, before 1.2.' }),
     target_provision_state: nodeFields.target_provision_state,
     provision_updated_at: nodeFields.provision_updated_at,
     last_error: nodeFields.last_error,

@@ -18,15 +18,28 @@ export const Root = z.strictObject({
   versions: z.array(version),
 });
 
-/** The resources of the version in use, each with its links, beside these. */
-export const VersionRoot = z
-  .object({
-    id: z.string(),
-    links,
-    media_types: z.array(z.strictObject({ base: z.string(), type: z.string() })),
-    version,
-  })
-  .catchall(links);
+/** The version document, with the links of each resource that the version in use has. */
+export const VersionRoot = z.strictObject({
+  id: z.string(),
+  links,
+  media_types: z.array(z.strictObject({ base: z.string(), type: z.string() })),
+  version,
+  chassis: links.optional(),
+  nodes: links.optional(),
+  ports: links.optional(),
+  drivers: links.optional(),
+  lookup: links.optional(),
+  heartbeat: links.optional(),
+  portgroups: links.optional(),
+  volume: links.optional(),
+  conductors: links.optional(),
+  allocations: links.optional(),
+  deploy_templates: links.optional(),
+  shards: links.optional(),
+  continue_inspection: links.optional(),
+  runbooks: links.optional(),
+  inspection_rules: links.optional(),
+});
 
 /** Airship's: version → where it is. */
 export const Versions = z.record(z.string(), z.strictObject({ path: z.string(), status: z.string() }));

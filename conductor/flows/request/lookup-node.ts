@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { findAgentSession, insertAgentSession } from '#conductor/agents/agent-session-store.ts';
+import type { AgentLookup } from '#conductor/api/node-parts.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { readRequiredBoot } from '#conductor/flows/network/boot-answers.ts';
 import type { AgentSessionRow } from '#conductor/kernel/db/schema/agent.ts';
@@ -43,7 +44,7 @@ export interface LookupRequest {
 export async function lookupNode(
   context: Pick<EngineContext, 'db' | 'config' | 'clock' | 'secrets' | 'log'>,
   request: LookupRequest,
-): Promise<Record<string, unknown>> {
+): Promise<AgentLookup> {
   const { db } = context;
   const node = request.nodeUuid
     ? await findNode(db, request.nodeUuid)
@@ -118,7 +119,7 @@ export async function answerAgent(
   context: Pick<EngineContext, 'db' | 'config' | 'clock' | 'secrets'>,
   node: NodeRow,
   version: number,
-): Promise<Record<string, unknown>> {
+): Promise<AgentLookup> {
   const { config } = context;
   const token = version >= tokenVersion ? await issueToken(context, node) : undefined;
   return {

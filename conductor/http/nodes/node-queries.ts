@@ -131,13 +131,16 @@ export function nodeFieldChoice(names: readonly (NodeField | SubResource)[]): No
  * Removes what a node's lessee is not shown: how its BMC is reached, and what its owner's affairs say. In Ironic's
  * words.
  */
-export function redactNode(view: Record<string, unknown>): void {
+function redactNode(view: Record<string, unknown>): void {
   for (const field of ['driver_info', 'driver_internal_info']) {
-    if (field in view) view[field] = { content: `** Redacted - Requires baremetal:node:get:${field} permission. **` };
+    if (field in view) view[field] = { content: redacted(field) };
   }
-  for (const field of ['last_error', 'reservation']) {
-    if (field in view) view[field] = `** Redacted - Requires baremetal:node:get:${field} permission. **`;
-  }
+  for (const field of ['last_error', 'reservation']) if (field in view) view[field] = redacted(field);
+}
+
+/** Gives Ironic's words in place of a field that a node's lessee is not shown. */
+export function redacted(field: string): string {
+  return `** Redacted - Requires baremetal:node:get:${field} permission. **`;
 }
 
 /** Nodes as the API answers them, with links. */

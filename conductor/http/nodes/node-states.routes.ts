@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { States } from '#conductor/api/resources.ts';
 import { requestProvision } from '#conductor/flows/request/request-provision.ts';
-import { redactNode } from '#conductor/http/nodes/node-queries.ts';
+import { redacted } from '#conductor/http/nodes/node-queries.ts';
 import { requestedSteps, stepLists } from '#conductor/http/nodes/step-lists.ts';
 import type { HttpContext } from '#conductor/http/routing/context.ts';
 import { type ApiApp, answers, originOf, routesOf } from '#conductor/http/routing/define-routes.ts';
@@ -116,19 +116,17 @@ export function nodeStateRoutes(app: ApiApp, context: HttpContext): void {
   app.openapi(show, async (c) => {
     const node = await getNode(context.db, c.req.valid('param').node);
     const version = c.get('version');
-    const states: Record<string, unknown> = {
+    return c.json({
       power_state: node.powerState,
       target_power_state: node.targetPowerState,
       provision_state: shownState(node.provisionState, c.get('version')),
       target_provision_state: node.targetProvisionState,
       provision_updated_at: apiTime(node.provisionUpdatedAt),
-      last_error: node.lastError,
+      last_error: isForeignTo(c.get('caller'), node) ? redacted('last_error') : node.lastError,
       console_enabled: node.consoleEnabled,
       ...(version >= 12 ? { raid_config: node.raidConfig, target_raid_config: node.targetRaidConfig } : {}),
       ...(version >= 75 ? { boot_mode: node.bootMode, secure_boot: node.secureBoot } : {}),
-    };
-    if (isForeignTo(c.get('caller'), node)) redactNode(states);
-    return c.json(states);
+    });
   });
 
   app.openapi(setPower, async (c) => {

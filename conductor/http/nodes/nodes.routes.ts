@@ -167,7 +167,7 @@ function mountLists(app: ApiApp, context: HttpContext): void {
     query: z.infer<typeof NodeFilterQuery>,
     choice: NodeFieldChoice,
     path: string,
-  ): Promise<Response> => {
+  ) => {
     requireKnownNodeFilters(query, c.get('version'));
     const paging = parsePaging(query);
     requireFields([paging.sortKey], nodeFieldVersions, c.get('version'));
@@ -181,7 +181,7 @@ function mountLists(app: ApiApp, context: HttpContext): void {
       filter === undefined ? [] : await listNodes(context.db, { ...filter, visibleTo }, paging, choice.fields);
     const nodes = answerNodes(context, c, shown, choice);
     const rows = shown.map(({ node }) => node);
-    return c.json({ nodes, ...nextPage(c, path, paging, rows) });
+    return c.json({ nodes, ...nextPage(c, path, paging, rows) }, 200);
   };
 
   app.openapi(list, (c) => {

@@ -88,11 +88,11 @@ function mountLists<Row extends ResourceRow>(
   const answerList = async (c: Context<ApiEnv>, query: ListQuery, { path, fields, filter }: ListPlace) => {
     const paging = parsePaging(query);
     requireFields([paging.sortKey], { ...resource.versions, ...place.alsoWritten }, c.get('version'));
-    if (!filter) return c.json({ [place.key]: [] });
+    if (!filter) return c.json({ [place.key]: [] }, 200);
     if (paging.marker !== undefined) await getRow(db, resource, paging.marker, c.get('caller').project);
     const rows = await listRows(db, resource, { ...filter, visibleTo: c.get('caller').project }, paging);
     const shown = rows.map((row) => viewWithLinks(c, place, row, fields));
-    return c.json({ [place.key]: shown, ...nextPage(c, path, paging, rows) });
+    return c.json({ [place.key]: shown, ...nextPage(c, path, paging, rows) }, 200);
   };
 
   app.openapi(routes.list, async (c) => {

@@ -1,7 +1,9 @@
-import { createRoute, OpenAPIHono } from '@hono/zod-openapi';
-import type { Context, MiddlewareHandler, ValidationTargets } from 'hono';
+import { OpenAPIHono } from '@hono/zod-openapi';
+import type { Context, MiddlewareHandler, TypedResponse, ValidationTargets } from 'hono';
+import type { JSONParsed } from 'hono/utils/types';
 import { type ZodError, z } from 'zod';
 import { looseBoolean } from '#conductor/api/node-description.ts';
+import type { Answer } from '#conductor/api/values.ts';
 import { type BodyRowName, bodyRows } from '#conductor/http/routing/body-rows.ts';
 import { requireEndpoint, requireMethod } from '#conductor/http/routing/versions.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
@@ -118,21 +120,55 @@ export const queryFlag = looseBoolean.optional();
 /** `fields=uuid,name`, or `fields=uuid&fields=name` as gophercloud 0.12 sends it. */
 export const fieldsQuery = z.union([z.string(), z.array(z.string()).transform((names) => names.join(','))]).optional();
 
-/**
- * A success answer: its schema is what clients rely on, and tests hold every answer against it; without one it has no body.
- */
-export function answers(
-  status: 200 | 201 | 202 | 204,
+type Status = 200 | 201 | 202 | 204 | 400 | 503;
+
+interface Described {
+  readonly description: string;
+}
+
+/** An answer with a body: what its handler gives is held to the schema by the compiler. */
+interface WithBody<Schema extends z.ZodType, Type extends string> extends Described {
+  readonly content: { readonly [Name in Type]: { readonly schema: z.ZodType<Answer<Schema>> } };
+}
+
+/** An answer without a body; of errors that are thrown the description alone. */
+export function answers<const Code extends Status>(
+  status: Code,
   description: string,
-  schema?: z.ZodType,
-  type = 'application/json',
-): Record<number, { description: string }> {
+): { readonly [Each in Code]: Described };
+/** An answer whose schema is what clients rely on; tests hold every answer against it, too. */
+export function answers<
+  const Code extends Status,
+  Schema extends z.ZodType,
+  const Type extends string = 'application/json',
+>(status: Code, description: string, schema: Schema, type?: Type): { readonly [Each in Code]: WithBody<Schema, Type> };
+export function answers(status: Status, description: string, schema?: z.ZodType, type = 'application/json') {
   return { [status]: { description, ...(schema ? { content: { [type]: { schema } } } : {}) } };
 }
 
 /** An answer that is not JSON: text, or a file. */
-export function answersOther(status: 200, description: string, type: string) {
+export function answersOther<const Type extends string>(status: 200, description: string, type: Type) {
   return answers(status, description, z.string(), type);
+}
+
+/** Answers that a handler gives. Where one has a body, those without are errors, which are thrown. */
+type Given<Answered> = {
+  [Code in keyof Answered as Answered[Code] extends { content: unknown }
+    ? Code
+    : Extract<Answered[keyof Answered], { content: unknown }> extends never
+      ? Code
+      : never]: Answered[Code];
+};
+
+/** Answers JSON that is written already, byte for byte: its writer, not the compiler, holds it to the schema. */
+export function answerWritten<Schema extends z.ZodType>(
+  c: Context<ApiEnv>,
+  _schema: Schema,
+  written: string,
+  headers: Readonly<Record<string, string>> = {},
+): Response & TypedResponse<JSONParsed<Answer<Schema>>, 200, 'json'> {
+  const answer: Response = c.body(written, 200, { 'Content-Type': 'application/json', ...headers });
+  return answer as Response & TypedResponse<JSONParsed<Answer<Schema>>, 200, 'json'>;
 }
 
 /** A JSON body that must be there. */
@@ -166,16 +202,14 @@ interface Input<Params, Query, Body> extends Versions {
   readonly description?: string;
 }
 
-type Answers = Record<number, { description: string }>;
-
 interface BodyKind {
   readonly content: Record<string, { readonly schema: z.ZodType }>;
 }
 
-type Described<Path extends string, Params, Query, Body> = {
+type DescribedRoute<Path extends string, Answered, Params, Query, Body> = {
   method: Method;
   path: Path;
-  responses: Answers;
+  responses: Given<Answered>;
   request: {
     params: Params extends z.ZodObject ? Params : z.ZodObject<Record<NamesIn<Path>, z.ZodString>>;
   } & (Query extends z.ZodType ? { query: Query } : unknown) &
@@ -201,13 +235,14 @@ export function routesOf(tag: string) {
     (method: Method) =>
     <
       const Path extends string,
+      Answered extends Readonly<Record<number, Described>>,
       Params extends z.ZodObject | undefined = undefined,
       Query extends z.ZodObject | undefined = undefined,
       Body extends z.ZodType | BodyKind | undefined = undefined,
     >(
       path: Path,
       summary: string,
-      responses: Answers,
+      responses: Answered,
       ...[input]: [Body] extends [undefined]
         ? [input?: Input<Params, Query, Body> & Limited<Body>]
         : [input: Input<Params, Query, Body> & Limited<Body>]
@@ -233,7 +268,7 @@ export function routesOf(tag: string) {
       const middleware = isVersioned ? { middleware: [onlySince({ since, methodSince })] } : {};
       const rows = limits === undefined ? {} : { [bodyLimitsKey]: bodyRows[limits] };
       const route = { method, path, tags: [tag], summary, request, responses, ...rows, ...middleware, ...more };
-      return createRoute(route as unknown as Described<Path, Params, Query, Body>);
+      return route as unknown as DescribedRoute<Path, Answered, Params, Query, Body>;
     };
   return { get: by('get'), post: by('post'), put: by('put'), patch: by('patch'), delete: by('delete') };
 }

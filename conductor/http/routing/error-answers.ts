@@ -102,7 +102,10 @@ export function isAirshipPath(path: string): boolean {
   return path.startsWith('/api/') || teardownPath.test(path);
 }
 
-export function answerStatus(c: Context<ApiEnv>, parts: StatusParts): Response {
+export function answerStatus<Code extends ContentfulStatusCode>(
+  c: Context<ApiEnv>,
+  parts: StatusParts & { readonly code: Code },
+) {
   return c.json(statusObject(parts), parts.code);
 }
 

@@ -1,6 +1,6 @@
 import type { Context } from 'hono';
 import { z } from 'zod';
-import { Driver, Meanings, Shards } from '#conductor/api/node-parts.ts';
+import { Driver, type DriverAnswer, Meanings, Shards } from '#conductor/api/node-parts.ts';
 import { Conductor as ConductorAnswer } from '#conductor/api/records.ts';
 import { pageOf } from '#conductor/api/values.ts';
 import type { DriverDefinition } from '#conductor/drivers/driver-definition.ts';
@@ -149,9 +149,9 @@ function viewDriver(
     readonly version: number;
     readonly detail: boolean;
   },
-): Record<string, unknown> {
+): DriverAnswer {
   const { origin, version } = options;
-  const view = {
+  const view: DriverAnswer = {
     name: type.name,
     hosts: options.hosts,
     links: linksTo(origin, `drivers/${type.name}`),
@@ -163,20 +163,21 @@ function viewDriver(
   const interfaces = kinds.flatMap((kind) => {
     const names = supportedInterfaces(type.name, kind);
     return [
-      [`default_${kind}_interface`, names[0]],
-      [`enabled_${kind}_interfaces`, names],
+      ...names.slice(0, 1).map((name) => [`default_${kind}_interface`, name] as const),
+      [`enabled_${kind}_interfaces`, names] as const,
     ];
   });
   return { ...view, type: 'dynamic', ...Object.fromEntries(interfaces) };
 }
 
 /** The fields of `?fields=a,b`, and the links. @throws AppError `invalid_argument` for one that does not exist. */
-function onlyFields(view: Record<string, unknown>, fields: string | undefined): Record<string, unknown> {
+function onlyFields(view: DriverAnswer, fields: string | undefined): DriverAnswer {
   if (fields === undefined) return view;
   const names = fields.split(',').map((name) => name.trim());
-  const unknown = names.find((name) => !Object.hasOwn(view, name));
+  const has = (name: string): name is keyof DriverAnswer => Object.hasOwn(view, name);
+  const unknown = names.find((name) => !has(name));
   if (unknown !== undefined) throw new AppError('invalid_argument', `fields: a driver has no field '${unknown}'`);
-  return Object.fromEntries([...names, 'links'].map((name) => [name, view[name]]));
+  return Object.fromEntries([...names, 'links'].filter(has).map((name) => [name, view[name]]));
 }
 
 /** `/v1/drivers`. */

@@ -43,7 +43,7 @@ const resources = {
   continue_inspection: 84,
   runbooks: 92,
   inspection_rules: 96,
-} as const;
+} as const satisfies Partial<Record<keyof z.infer<typeof VersionRoot>, number>>;
 
 function versionDocument(origin: string) {
   return {
@@ -91,7 +91,7 @@ const health = healthRoute.get(
 
 const ready = healthRoute.get('/readyz', 'Say whether to send requests here', {
   ...answers(200, 'yes', Health),
-  503: { description: 'no: the checks say why' },
+  ...answers(503, 'no: the checks say why', Health),
 });
 
 const metrics = healthRoute.get(
@@ -132,7 +132,9 @@ export function healthRoutes(app: ApiApp, context: HttpContext): void {
     if (context.connections) findings['connections'] = context.connections.trouble();
     if (context.dhcp) findings['dhcp'] = context.dhcp.trouble();
     const check = (finding: Finding): Check => (finding === undefined ? 'ok' : 'failed');
-    const failed = Object.entries(findings).filter(([, finding]) => finding !== undefined);
+    const failed = Object.entries(findings).flatMap(([name, finding]) =>
+      finding === undefined ? [] : [[name, finding] as const],
+    );
     return c.json(
       {
         status: isReady ? 'ok' : 'not ready',
@@ -146,7 +148,7 @@ export function healthRoutes(app: ApiApp, context: HttpContext): void {
   app.openapi(metrics, async (c) => {
     if (context.config.metrics === 'off') throw new AppError('not_found', 'Metrics are turned off (BATON_METRICS).');
     const text = await scrapeOnce();
-    return c.body(text, 200, { 'Content-Type': context.metrics.registry.contentType });
+    return c.text(text, 200, { 'Content-Type': context.metrics.registry.contentType });
   });
 }
 

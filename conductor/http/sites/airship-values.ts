@@ -3,7 +3,8 @@ import type { Context } from 'hono';
 import { stringify } from 'yaml';
 import { z } from 'zod';
 import { looseBoolean } from '#conductor/api/node-description.ts';
-import type { ApiEnv } from '#conductor/http/routing/define-routes.ts';
+import { Documents } from '#conductor/api/sites.ts';
+import { type ApiEnv, answerWritten } from '#conductor/http/routing/define-routes.ts';
 import { accessDenied, hasRole } from '#conductor/kernel/caller.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { parseYaml } from '#conductor/sites/documents/yaml/parse-yaml.ts';
@@ -72,15 +73,12 @@ export function readText(c: Context<ApiEnv>): string {
 }
 
 /** Documents as YAML, one after another, or as a JSON list for who asks for that. */
-export async function answerDocuments(
-  c: Context<ApiEnv>,
-  documents: readonly unknown[],
-  as?: 'yaml',
-): Promise<Response> {
+export async function answerDocuments(c: Context<ApiEnv>, documents: readonly unknown[], as?: 'yaml') {
   const asJson = as === undefined && c.req.header('accept')?.includes('application/json') === true;
   const parts = await writeInTurns(documents, asJson ? JSON.stringify : (each) => `---\n${stringify(each, forPyYaml)}`);
-  if (!asJson) return answerYaml(c, parts.join(''));
-  return c.body(`[${parts.join(',')}]`, 200, { 'Content-Type': 'application/json' });
+  const type = asJson ? 'application/json' : yamlType;
+  // clients that accept no JSON ask for no schema either
+  return answerWritten(c, Documents, asJson ? `[${parts.join(',')}]` : parts.join(''), { 'Content-Type': type });
 }
 
 const oneAtATime = limitAtOnce({ most: 1 });
@@ -103,8 +101,10 @@ export function writeInTurns(documents: readonly unknown[], write: (document: un
   });
 }
 
+const yamlType = 'application/x-yaml; charset=utf-8';
+
 export function answerYaml(c: Context<ApiEnv>, text: string): Response {
-  return c.body(text, 200, { 'Content-Type': 'application/x-yaml; charset=utf-8' });
+  return c.body(text, 200, { 'Content-Type': yamlType });
 }
 
 /** Whether the caller asks for secrets in clear. @throws AppError `forbidden` unless it is an administrator of everything */

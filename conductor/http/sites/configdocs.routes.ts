@@ -176,9 +176,10 @@ function describeUpload(
   return `Nothing has changed: no collection ${collection}; revision ${id} has ${errors}.`;
 }
 
-function validationStatus(code: 200 | 201, message: string, faults: readonly SiteFault[]): StatusParts {
+function validationStatus(code: 200 | 201, message: string, faults: readonly SiteFault[]) {
   const isFaulty = faults.some(({ level }) => level === 'Error');
-  return { status: isFaulty ? 'Failure' : 'Success', code, message, reason: 'Validation', faults };
+  const status = isFaulty ? 'Failure' : 'Success';
+  return { status, code, message, reason: 'Validation', faults } as const satisfies StatusParts;
 }
 
 function describeErrors(faults: readonly SiteFault[]): string {
@@ -192,7 +193,7 @@ const commit = route.post(
   'Commit the buffer, after its documents are checked',
   {
     ...answers(200, 'a Status with what was found', Status),
-    400: { description: 'the documents have errors: a Status with all of them' },
+    ...answers(400, 'the documents have errors: a Status with all of them', Status),
     409: { description: 'the buffer is empty, or has changed meanwhile' },
   },
   {
@@ -212,7 +213,7 @@ export function commitConfigdocsRoutes(app: ApiApp, context: HttpContext): void 
 }
 
 /** Shipyard's words, with the revision behind them. */
-function statusOf({ outcome, faults, revisionId: revision }: CommitOutcome): StatusParts {
+function statusOf({ outcome, faults, revisionId: revision }: CommitOutcome) {
   const isFaulty = faults.some(({ level }) => level === 'Error');
   const found = isFaulty ? 'its documents have errors' : 'its documents have no errors';
   const messages: Readonly<Record<CommitOutcome['outcome'], string>> = {
@@ -228,7 +229,7 @@ function statusOf({ outcome, faults, revisionId: revision }: CommitOutcome): Sta
     reason: outcome === 'refused' ? 'InvalidConfigurationDocuments' : 'Validation',
     faults,
     revision,
-  };
+  } as const satisfies StatusParts;
 }
 
 const showRendered = route.get(

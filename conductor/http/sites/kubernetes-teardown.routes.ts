@@ -98,7 +98,7 @@ export function kubernetesTeardownRoutes(
     reason: string,
     work: ClusterWork<Step>,
     step: Omit<Step, 'signal'>,
-  ): Promise<Response> => {
+  ) => {
     const verb = c.req.path.split('/').at(-1) ?? reason;
     await requireNoFlowOn(context, step.node, verb);
     const journal = recordByHand(context, c.get('caller'), { node: step.node, verb });
@@ -174,7 +174,7 @@ async function rehearse(
   { config, stopping }: Pick<HttpContext, 'config' | 'stopping'>,
   c: Context<ApiEnv>,
   step: Omit<DrainStep, 'signal'>,
-): Promise<Response> {
+) {
   const signal = AbortSignal.any([c.req.raw.signal, stopping]);
   const messages = await runNodeStep(config.kubeconfigFile, 'DrainNodeError', rehearseDrain, { ...step, signal });
   return answerStatus(c, { status: 'Success', code: 200, message: messages.at(-1)?.message ?? '', messages });

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { Receipt, ReceiptEnvelope, ReceiptKey } from '#conductor/api/records.ts';
 import { pageOf } from '#conductor/api/values.ts';
 import type { HttpContext } from '#conductor/http/routing/context.ts';
-import { type ApiApp, answers, routesOf } from '#conductor/http/routing/define-routes.ts';
+import { type ApiApp, answers, answerWritten, routesOf } from '#conductor/http/routing/define-routes.ts';
 import { nextPage, parsePaging } from '#conductor/http/routing/list-queries.ts';
 import { airshipPath } from '#conductor/http/sites/airship-values.ts';
 import { findReceipt, listReceipts, viewReceipt, viewReceiptKey } from '#conductor/receipts/receipt-store.ts';
@@ -66,8 +66,7 @@ export function receiptRoutes(app: ApiApp, context: Pick<HttpContext, 'db' | 'se
     const { receipt: uuid } = c.req.valid('param');
     const row = await findReceipt(db, uuid.toLowerCase());
     if (!row) throw new AppError('not_found', `no receipt ${uuid}`);
-    return c.body(row.envelope, 200, {
-      'Content-Type': 'application/json',
+    return answerWritten(c, ReceiptEnvelope, row.envelope, {
       'Content-Disposition': `attachment; filename="receipt-${row.uuid}.json"`,
     });
   });
