@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { Readable } from 'node:stream';
 import type { Context } from 'hono';
 import { letGo } from '#shared/peers/let-go.ts';
 
@@ -29,7 +30,9 @@ export function partsOf(c: Context): BodyParts {
 }
 
 function connectionOf(c: Context): IncomingMessage | undefined {
-  return ((c.env ?? {}) as { readonly incoming?: IncomingMessage }).incoming;
+  const { incoming } = (c.env ?? {}) as { readonly incoming?: IncomingMessage };
+  // others know of a connection its address alone
+  return incoming instanceof Readable ? incoming : undefined;
 }
 
 function partsOfConnection(incoming: IncomingMessage): BodyParts {
