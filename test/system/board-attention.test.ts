@@ -85,11 +85,11 @@ test('who takes them leaves a note, which the others see', { timeout }, async ()
   expect(await browser.accessibilityFaults()).toEqual([]);
   expect(await page.locator('#confirm-curl').textContent()).toContain('"reason":"ada: the management switch');
   await page.locator('#confirm-yes').click();
-  await see('In maintenance: 3');
+  await see(/^In maintenance: 3/);
   await see('ada: the management switch is being replaced');
   await troubles().filter({ hasText: '‖ held' }).waitFor({ timeout });
   for (const name of ['away-1', 'away-2', 'away-3']) await call('DELETE', `/v1/nodes/${name}/maintenance`);
-  await expect.poll(() => page.getByText('In maintenance:').count(), { timeout }).toBe(0);
+  await expect.poll(() => page.getByText(/^In maintenance:/).count(), { timeout }).toBe(0);
 });
 
 test('a step that was asked for is left out, before it begins', { timeout: 2 * timeout }, async () => {
