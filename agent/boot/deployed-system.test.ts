@@ -54,6 +54,10 @@ describe('the root file system', () => {
     const copy = { ...root, name: '/dev/md0p4' };
     const found = findRootFileSystem(machine().run, [esp, root, copy], root.fsUuid ?? '');
     await expect(found).rejects.toThrow('/dev/md0p3 and /dev/md0p4 have one UUID');
+    // one btrfs over two partitions shows its UUID on both
+    const [first, second] = [root, copy].map((each) => ({ ...each, fsType: 'btrfs' }));
+    if (!first || !second) throw new Error('no partitions');
+    expect(await findRootFileSystem(machine().run, [esp, first, second], root.fsUuid ?? '')).toBe(first);
   });
 
   test('without a UUID only what Linux lives on is looked into', async () => {

@@ -149,12 +149,13 @@ export async function findRootFileSystem(
   const seen = listed.join(', ') || 'no partitions';
   if (uuid !== undefined) {
     const [found, ...others] = partitions.filter(({ fsUuid }) => fsUuid?.toLowerCase() === uuid.toLowerCase());
-    if (found && others.length === 0) return found;
+    // one btrfs lies on several partitions; any of them mounts it
+    if (found && (others.length === 0 || [found, ...others].every(({ fsType }) => fsType === 'btrfs'))) return found;
     if (found) {
       const names = [found, ...others].map(({ name }) => name).join(' and ');
       throw new AppError(
         'conflict',
-        `${names} have one UUID, ${uuid}: which of them is the root file system is not known`,
+        `${names} have one UUID, ${uuid}: which of them is the root file system is not known: give each file system of the image its own`,
       );
     }
     throw new AppError('not_found', `no file system has the UUID ${uuid}; found: ${seen}`);

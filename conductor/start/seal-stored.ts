@@ -209,7 +209,7 @@ export async function sealStoredSecrets(
   for (const each of stores) written += await sealRows({ ...context, signal }, each, seal);
   // operators wait for what is said here before they remove a key
   if (signal?.aborted) return written;
-  if (written > 0) log.info({ rows: written }, 'secrets sealed with the first key');
+  log.info({ rows: written }, 'stored secrets are sealed with the first key');
   if (closed.length > 0) log.warn({ values: closed.length, first: errorChain(closed[0]) }, 'secrets without their key');
   return written;
 }

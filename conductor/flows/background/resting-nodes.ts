@@ -48,10 +48,8 @@ export async function forEachResting(
     if (late.size >= silentAtOnce) await acting;
     else {
       late.add(acting);
-      void acting.then(
-        () => late.delete(acting),
-        () => undefined,
-      );
+      const forget = (): boolean => late.delete(acting);
+      void acting.then(forget, forget);
     }
   };
   try {

@@ -17,6 +17,8 @@ const failuresUntilMaintenance = 3;
 /** With half a second's patience 128 begin a second, however slow they are. */
 const concurrentReads = 64;
 const patienceMs = 500;
+/** Time that a loaded BMC gets, however short the interval is. */
+const leastTimeoutMs = 30_000;
 /** Nodes that could not be recorded: the database is away. */
 const mostFailures = 8;
 
@@ -38,8 +40,8 @@ export async function syncPower(context: EngineContext, signal: AbortSignal): Pr
 /** A BMC that is away takes a minute to fail: the node is not held meanwhile, so that nobody waits for that. */
 async function syncOne(context: EngineContext, nodeUuid: string, signal: AbortSignal): Promise<void> {
   const { config, drivers } = context;
-  // the next round asks again
-  const timeoutMs = Math.min(config.powerTimeoutMs, config.powerSyncIntervalMs);
+  // the next round asks again, but a slow BMC is not a dead one
+  const timeoutMs = Math.min(config.powerTimeoutMs, Math.max(config.powerSyncIntervalMs, leastTimeoutMs));
   // others may have kept this task busy since the list was read
   const node = await findNode(context.db, nodeUuid);
   if (!node) return;

@@ -134,9 +134,10 @@ async function start(
     );
   } catch (error) {
     // the BMC may still be at what a conductor asked for that died before it could note its task
-    const mayBeAtIt = isRepeated && ['bmc_error', 'unavailable', 'timeout'].includes(errorCode(error));
+    const isOfBmc = ['bmc_error', 'unavailable', 'timeout'].includes(errorCode(error));
+    const mayBeAtIt = isRepeated && isOfBmc;
     // a web server that has failed amid its answer may have begun it
-    const isUnclear = !saysItIsOver(error, context.step);
+    const isUnclear = isOfBmc && !saysItIsOver(error, context.step);
     if (context.signal.aborted || !(mayBeAtIt || isUnclear)) throw error;
     const reason = `the BMC to accept the update of ${component}: ${errorChain(error)}`;
     const timeoutMs = isUnclear && errorCode(error) === 'bmc_error' ? context.config.retryTimeoutMs : updateMs;

@@ -107,6 +107,9 @@ test('a boot that stops says how far the machine got', () => {
   // at once: no patience mends it
   expect(after('refused', refused, 1_000)).toBe(`The conductor refuses the machine: ${refused}`);
   expect(after('lookup', null, 1_000)).toBeNull();
+  // what waits for something else has its patience
+  const bios = step({ waitingFor: 'the BMC to update bios', waitedMs: 1_000 });
+  expect(adviceFor(facts({ step: bios, lastBoot: { event: 'refused', detail: refused } }))).toBeNull();
 });
 
 test('a wait is worth a word once it is long, a fault at once', () => {

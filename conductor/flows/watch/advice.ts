@@ -57,7 +57,7 @@ export function adviceFor(facts: AdviceFacts): string | null {
       ? `It stops when the look of ${step.name} that is under way has ended.`
       : `It stops when ${step.name} has ended, which must not be interrupted.`;
   }
-  const isRefused = facts.lastBoot?.event === 'refused';
+  const isRefused = facts.lastBoot?.event === 'refused' && isBoot.test(step?.waitingFor ?? '');
   if (!step?.waitingFor || !(step.isRetry || isRefused || waitsTooLong(step))) return null;
   return lookFor(step.name, step.waitingFor, facts.lastBoot) ?? null;
 }

@@ -125,8 +125,13 @@ describe('heartbeat', () => {
     // the machine's operator is told, once, however often it asks
     const httpCallback = { ...beat, agent_token: token, callback_url: 'http://192.0.2.1:9999' };
     for (const again of [1, 2]) expect([again, (await send(httpCallback)).status]).toEqual([again, 400]);
+    // a stranger's words get nowhere
+    for (const field of ['hello', 'x'.repeat(60_000)]) {
+      expect((await send({ ...beat, [field]: 1 })).fault).toContain('Unexpected arguments: ');
+    }
     const events = (await listHistory(api.context.db, uuid)).map(({ event }) => event);
     expect(events.filter((event) => event.startsWith('refused '))).toEqual([
+      'refused heartbeat: it has fields that this conductor does not know, or lacks some. Its ramdisk is of another release than this conductor, or a stranger calls.',
       'refused heartbeat: TLS is required by configuration: callback_url must be an https:// URL. Boot a ramdisk whose agent has TLS, or set BATON_REQUIRE_AGENT_TLS=false.',
       expect.stringContaining(
         'refused heartbeat: Invalid or missing agent token received. A ramdisk of an earlier boot',

@@ -89,6 +89,15 @@ export function parseHeartbeat(body: Readonly<Record<string, unknown>>, version:
   throw new AppError('invalid_argument', describeIssues(parsed.error));
 }
 
+/** For people, in place of the error, which has names of fields that anybody may have sent. */
+const ofUnknownForm = new AppError(
+  'invalid_argument',
+  'it has fields that this conductor does not know, or lacks some.',
+  {
+    details: { advice: 'Its ramdisk is of another release than this conductor, or a stranger calls.' },
+  },
+);
+
 /**
  * Mounts what a ramdisk calls. No authentication: lookups reveal nothing to strangers, the rest needs the boot's token.
  */
@@ -118,13 +127,14 @@ export function agentRoutes(app: ApiApp, context: HttpContext): void {
 
   app.openapi(heartbeat, async (c) => {
     const { node: ident } = c.req.valid('param');
+    let said: Heartbeat | undefined;
     try {
-      const said = parseHeartbeat(c.req.valid('json'), c.get('version'));
+      said = parseHeartbeat(c.req.valid('json'), c.get('version'));
       await recordHeartbeat(context, heartbeats, { ident, heartbeat: said, source: addressOf(c) });
       context.metrics.heartbeats.inc({ outcome: 'taken' });
     } catch (error) {
       context.metrics.heartbeats.inc({ outcome: 'refused' });
-      await noteRefusal(context, { ident }, 'heartbeat', error);
+      await noteRefusal(context, { ident }, 'heartbeat', said === undefined ? ofUnknownForm : error);
       throw error;
     }
     return c.body(null, 202);

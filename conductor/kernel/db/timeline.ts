@@ -9,8 +9,9 @@ export const markText =
   'select pg_current_xact_id_if_assigned()::text as xid, pg_current_wal_insert_lsn()::text as lsn';
 
 /**
- * The newest transaction of all conductors, if it was committed: one that others were answered is as much a loss. It is
- * completed, so that its commit has waited for a synchronous standby. Where its end is in the log is not known.
+ * The newest transaction of the server, if it was committed: one that others were answered is as much a loss. It may be
+ * autovacuum's or another database's, which wait for no standby: then a promotion that lost no answer holds the fleet,
+ * which is the lesser evil. Where its end is in the log is not known.
  */
 const committedText = `select xid::text from
   (select (pg_snapshot_xmax(pg_current_snapshot())::text::bigint - 1)::text::xid8 as xid) as newest
