@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import type { RecordingAnswer } from '#conductor/api/records.ts';
 import { recordCommand } from '#conductor/cli/shell/record-command.ts';
+import { maskAnswers } from '#conductor/http/nodes/recordings.routes.ts';
 import { parseNetworksFile } from '#conductor/networks/networks-file.ts';
 import { switchDrivers } from '#conductor/networks/switches/index.ts';
 import { recordInspected } from '#conductor/nodes/inspection/inventory-store.ts';
@@ -37,6 +38,18 @@ test('a switch is recorded by the commands that its driver reads with, and chang
   // the simulated switch has no version, and says so
   expect(recording.faults).toEqual([expect.stringMatching(/^show version: /), expect.stringMatching(/^show lldp /)]);
   expect(simulated.commands.filter((command) => !/^(enable|terminal|show) ?/.test(command))).toEqual([]);
+});
+
+test('what could not be recorded keeps no address of the switch either', () => {
+  const recording = {
+    outputs: { 'show version': 'address 203.0.113.7' },
+    faults: ['show vlan: switch ssh:203.0.113.7: it went away', 'show lldp: password hunter2-Zq9'],
+  };
+  const { outputs, faults } = maskAnswers(recording, false);
+  const [, address = 'none'] = /address (\S+)/.exec(outputs['show version'] ?? '') ?? [];
+  expect(faults).toEqual([`show vlan: switch ssh:${address}: it went away`, 'show lldp: password ******']);
+  expect(address).not.toBe('203.0.113.7');
+  expect(maskAnswers(recording, true).faults[0]).toBe(recording.faults[0]);
 });
 
 test('a switch that is not listed, one that nobody asks commands, and a bad flag are refused in words', async () => {

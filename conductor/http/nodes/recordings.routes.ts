@@ -40,7 +40,7 @@ export function recordingRoutes(app: ApiApp, context: HttpContext): void {
     return c.json({
       system: `${recording.driver}, ${versionIn(recording.outputs) ?? 'version unknown'}`,
       reading: recording.reading,
-      ...shown(recording, c.req.valid('query').keep_identities),
+      ...maskAnswers(recording, c.req.valid('query').keep_identities),
     });
   });
 
@@ -54,17 +54,26 @@ export function recordingRoutes(app: ApiApp, context: HttpContext): void {
     return c.json({
       system: recording.system,
       reading: null,
-      ...shown(recording, c.req.valid('query').keep_identities),
+      ...maskAnswers(recording, c.req.valid('query').keep_identities),
     });
   });
 }
 
-function shown(
+/** Masks what was recorded, and what could not be; replaces identities in both unless they are to stay. */
+export function maskAnswers(
   { outputs, faults }: { readonly outputs: Readonly<Record<string, string>>; readonly faults: readonly string[] },
   keepIdentities: boolean | undefined,
 ) {
   const masked = Object.fromEntries(Object.entries(outputs).map(([name, text]) => [name, maskRecording(text)]));
-  return { outputs: keepIdentities ? masked : replaceIdentities(masked), faults: faults.map(maskRecording) };
+  const maskedFaults = faults.map(maskRecording);
+  if (keepIdentities) return { outputs: masked, faults: maskedFaults };
+  // a fault names the switch by its address
+  const numbered = maskedFaults.map((fault, index) => [`fault ${index}`, fault] as const);
+  const replaced = Object.entries(replaceIdentities({ ...masked, ...Object.fromEntries(numbered) }));
+  return {
+    outputs: Object.fromEntries(replaced.filter(([name]) => name in masked)),
+    faults: replaced.flatMap(([name, text]) => (name in masked ? [] : [text])),
+  };
 }
 
 /** The line of a system that says its version. */

@@ -7,7 +7,7 @@ const masked = '******';
 
 /** Words before a secret, on a line or as an element of XML. */
 const word =
-  '(?:[\\w-]*-)?(?:password|passwd|passphrase|secret|passkey|key-string|encrypted-password|authentication-key|pre-shared-key|wpa-psk|md5|auth|priv|key|token|authorization|rocommunity|rwcommunity)';
+  '(?:[\\w-]*-)?(?:password|passwd|passphrase|secret|passkey|key-string|encrypted-password|authentication-key|pre-shared-key|wpa-psk|md5|auth-pass|priv-pass|auth|priv|key|token(?! \\d+:)|authorization|\\w*cak|rocommunity|rwcommunity)';
 /** Between them and it: kinds of hashes and of logins. */
 const kind =
   '\\d{1,2}|sha\\d*|sha-?\\d+|encrypted|ciphertext|plaintext|text|ascii|hash|des|3des|aes(?:[ -]?\\d+)?|level \\d+|basic|bearer|key-chain';
@@ -18,8 +18,11 @@ const secretWords = new RegExp(
   `\\b(${word})((?:${gap}(?:${kind}|${word})(?=["':=>\\s]))*${gap})(${value})([ \\t]+\\d{1,2}[ \\t]+)?((?<=[ \\t])(?:${value}))?`,
   'gi',
 );
-/** A line of HSRP or VRRP. */
-const firstHops = /^(\s*(?:standby|vrrp|vrrp-group|glbp)\b.*? authentication (?:text |simple )?)(\S+)$/gim;
+/** A line of HSRP, VRRP or NHRP. */
+const firstHops =
+  /^(\s*(?:standby|vrrp|vrrp-group|glbp|ip(?:v6)? nhrp)\b.*? authentication (?:text |simple )?)(\S+)$/gim;
+/** Keys of OSPFv3, behind their index. */
+const ospfKeys = /^(\s*(?:ipv6 ospf|ospfv3|area)\b.* ipsec spi \d+ )\S.*$/gim;
 const communities = /\b(community)((?:["':=>\s]|<name>)+)("[^"]*"|[^\s,;}"'<]+)/gi;
 const trapCommunities =
   /^(\s*snmp-server host \S+(?: (?:traps?|informs?|vrf \S+|version (?:1|2c|3 (?:auth|noauth|priv))|use-vrf \S+))*\s+)(\S+)/gim;
@@ -60,6 +63,7 @@ function maskText(text: string): string {
     .replace(trapCommunities, (_, before: string) => `${before}${masked}`)
     .replace(secretWords, maskWord)
     .replace(firstHops, (_, before: string) => `${before}${masked}`)
+    .replace(ospfKeys, (_, before: string) => `${before}${masked}`)
     .replace(communities, (_, word: string, between: string) => `${word}${between}${masked}`)
     .replace(userNames, (_, word: string, between: string) => `${word}${between}${masked}`);
 }
@@ -75,7 +79,8 @@ function maskValue(value: unknown): unknown {
   return Object.fromEntries(
     Object.entries(value).map(([key, entry]: [string, unknown]) => {
       const name = maskText(key);
-      if (isSecretName(key) || /passkey|hashed|^(user_?name|.*_?key|community)$/i.test(key)) return [name, masked];
+      if (isSecretName(key) || /passkey|hashed|_cak$|^(user_?name|.*_?key|community)$/i.test(key))
+        return [name, masked];
       if (secretTables.test(key) && isTable(entry)) return [name, Object.fromEntries(Object.keys(entry).map(numbered))];
       // an Arista's configuration is keys
       return [name, maskValue(entry)];
