@@ -1,7 +1,9 @@
 import { listFirmware } from '#conductor/flows/bmc/firmware-store.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { firmwareUpdate, UpdateArgs } from '#conductor/flows/driver-steps/firmware.ts';
+import { readTemplates } from '#conductor/flows/plan/read-plan.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import type { FlowKindName } from '#conductor/model/flow-states.ts';
 import { type RequestedStep, stepKey } from '#conductor/model/planned-step.ts';
 import { implementationOf } from '#conductor/nodes/node-interfaces.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
@@ -15,12 +17,16 @@ const timeoutMs = 15_000;
  * @throws AppError `invalid_argument` naming the component, and those that there are
  */
 export async function requireFirmwareComponents(
-  { db, drivers, log }: Pick<EngineContext, 'db' | 'drivers' | 'log'>,
+  { db, drivers, log, secrets }: Pick<EngineContext, 'db' | 'drivers' | 'log' | 'secrets'>,
   node: NodeRow,
-  steps: readonly RequestedStep[],
+  requested: readonly RequestedStep[],
+  kind: FlowKindName | undefined,
 ): Promise<void> {
+  if (implementationOf(node, 'firmware') !== firmwareUpdate.interfaceName) return;
+  const templates = kind === 'deploy' ? await readTemplates({ db, secrets }, node) : [];
+  const steps = [...requested, ...templates.flatMap((template) => template.steps)];
   const updates = steps.filter((step) => stepKey(step) === stepKey(firmwareUpdate));
-  if (updates.length === 0 || implementationOf(node, 'firmware') !== firmwareUpdate.interfaceName) return;
+  if (updates.length === 0) return;
   const wanted = updates.flatMap(({ args }) => UpdateArgs.safeParse(args).data?.settings ?? []);
   const known = new Set((await listFirmware(db, node.uuid)).map(({ component }) => component));
   const missing = wanted.map(({ component }) => component).filter((component) => !known.has(component));

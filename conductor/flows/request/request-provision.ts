@@ -3,7 +3,7 @@ import { buildConfigDrive } from '#conductor/boot/config-drive.ts';
 import type { FlowsContext } from '#conductor/flows/context.ts';
 import { findOpenFlow } from '#conductor/flows/log/flow-store.ts';
 import { instanceNetworkData } from '#conductor/flows/network/node-network.ts';
-import { readTemplates, requireSamePlan } from '#conductor/flows/plan/read-plan.ts';
+import { requireSamePlan } from '#conductor/flows/plan/read-plan.ts';
 import { requireFirmwareComponents } from '#conductor/flows/request/firmware-requested.ts';
 import { abortTeardown } from '#conductor/flows/request/push-flow.ts';
 import type { SeenNode } from '#conductor/flows/request/require-no-flow.ts';
@@ -99,11 +99,7 @@ export async function requestProvision(
     request.disableRamdisk ? needs.filter((each) => each !== 'boot' && each !== 'network') : needs,
   );
   const given = kind === 'deploy' ? givenConfigDrive(secrets, node, request) : undefined;
-  const templates = kind === 'deploy' ? await readTemplates(context, node) : [];
-  await requireFirmwareComponents(context, node, [
-    ...(request.steps ?? []),
-    ...templates.flatMap(({ steps }) => steps),
-  ]);
+  await requireFirmwareComponents(context, node, request.steps ?? [], kind);
   checkStepUrls(request.steps ?? [], context.config.outbound.images);
   checkFetched('configdrive', given, context.config.outbound.images);
   const configDrive = given === undefined ? undefined : await makeConfigDrive(context, node, given);
