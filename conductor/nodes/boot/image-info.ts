@@ -58,9 +58,9 @@ export function buildImageInfo(node: ImageNode): Record<string, unknown> {
  */
 export function withHashPair(imageInfo: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const { checksum: value, ...others } = imageInfo;
-  const algorithm = typeof value === 'string' ? { 64: 'sha256', 128: 'sha512' }[value.length] : undefined;
-  if (algorithm === undefined || !/^[0-9a-f]+$/i.test(String(value))) return imageInfo;
-  return { ...others, os_hash_algo: algorithm, os_hash_value: value };
+  const parsed = typeof value === 'string' ? parseImageChecksum(value) : undefined;
+  if (!parsed || 'url' in parsed) return imageInfo;
+  return { ...others, os_hash_algo: parsed.algorithm, os_hash_value: parsed.hex };
 }
 
 /** Gives the fields that a root file system image needs besides: how its disk is to be laid out. */
