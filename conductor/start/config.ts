@@ -13,11 +13,11 @@ import { conductorProblems, readConductorSettings } from '#conductor/kernel/cond
 import { describeSettingProblems } from '#conductor/kernel/describe-setting-problems.ts';
 import { keyFileProblems } from '#conductor/kernel/secrets/key-file.ts';
 import { readTraceConfig, traceProblems } from '#conductor/kernel/traces/trace-settings.ts';
+import { ownUrl } from '#conductor/model/own-url.ts';
 import { describeSettings, Environment } from '#conductor/start/environment.ts';
 import type { ConductorConfig } from '#conductor/start/open-context.ts';
 import { readWebhookConfig, webhookProblems } from '#conductor/webhooks/webhook-settings.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { urlHost } from '#shared/peers/address-ranges.ts';
 import { maskUrlLogins } from '#shared/url-logins.ts';
 import { didYouMean } from '#shared/words.ts';
 import packageJson from '../../package.json' with { type: 'json' };
@@ -149,8 +149,8 @@ function toConfig(env: z.infer<typeof Environment>): Omit<ConductorConfig, 'sett
 }
 
 function publicUrlOf(env: z.infer<typeof Environment>): string {
-  const ownUrl = `${readTlsConfig(env) ? 'https' : 'http'}://${urlHost(env.BATON_HOST)}:${env.BATON_PORT}`;
-  return (env.BATON_PUBLIC_URL ?? ownUrl).replace(/\/+$/, '');
+  const { BATON_PUBLIC_URL: publicUrl, BATON_HOST: host, BATON_PORT: port } = env;
+  return ownUrl({ publicUrl, host, port, hasTls: readTlsConfig(env) !== undefined });
 }
 
 function discoveryOf(env: z.infer<typeof Environment>): ConductorConfig['discovery'] {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { usageError } from '#conductor/cli/shell/command.ts';
-import { urlHost } from '#shared/peers/address-ranges.ts';
+import { ownUrl } from '#conductor/model/own-url.ts';
 
 /** Where the conductor is, and what this client shows it. */
 export interface ClientSettings {
@@ -29,9 +29,12 @@ export const settingsHelp = [
  */
 function ownConductor(environment: Environment): string {
   const get = (name: string): string | undefined => environment[name] || undefined;
-  const scheme = get('BATON_TLS_CERT_FILE') === undefined ? 'http' : 'https';
-  const address = `${urlHost(get('BATON_HOST') ?? '127.0.0.1')}:${get('BATON_PORT') ?? 6385}`;
-  return get('BATON_PUBLIC_URL') ?? `${scheme}://${address}`;
+  return ownUrl({
+    publicUrl: get('BATON_PUBLIC_URL'),
+    host: get('BATON_HOST') ?? '127.0.0.1',
+    port: get('BATON_PORT') ?? 6385,
+    hasTls: get('BATON_TLS_CERT_FILE') !== undefined,
+  });
 }
 
 /**
