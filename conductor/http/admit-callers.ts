@@ -20,8 +20,8 @@ import { boardHeader, credentialsOf } from '#conductor/http/service/session.rout
 import type { Caller } from '#conductor/kernel/caller.ts';
 import { accessDenied } from '#conductor/kernel/caller.ts';
 import { JsonPatch, patchRoots } from '#conductor/kernel/json-patch.ts';
+import { noteRefusal } from '#conductor/nodes/boot/note-refusal.ts';
 import { findOwnership, notFound } from '#conductor/nodes/node-ownership.ts';
-import { noteRefusal } from '#conductor/nodes/note-refusal.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 type AdmitContext = Pick<HttpContext, 'auth' | 'config' | 'clock' | 'db' | 'log'>;

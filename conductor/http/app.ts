@@ -64,7 +64,7 @@ import { pluginRoutes } from '#conductor/http/sites/plugins.routes.ts';
 import { receiptRoutes } from '#conductor/http/sites/receipts.routes.ts';
 import { revisionRoutes, revisionTagRoutes } from '#conductor/http/sites/revisions.routes.ts';
 import { noteBootEvent } from '#conductor/nodes/boot/boot-event-store.ts';
-import { noteRefusal } from '#conductor/nodes/note-refusal.ts';
+import { noteRefusal } from '#conductor/nodes/boot/note-refusal.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** In order: `/v1/nodes/validate` must stand before `/v1/nodes/{node}`, and what is not built comes last. */

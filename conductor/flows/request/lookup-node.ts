@@ -9,11 +9,11 @@ import { mask, maskDocument } from '#conductor/kernel/secrets/mask-document.ts';
 import { nodePlace, openAgentToken } from '#conductor/kernel/secrets/node-secrets.ts';
 import { noteBootEvent, recordBootEvent } from '#conductor/nodes/boot/boot-event-store.ts';
 import { imageFormats } from '#conductor/nodes/boot/image-info.ts';
+import { noteRefusal } from '#conductor/nodes/boot/note-refusal.ts';
 import { sparing } from '#conductor/nodes/boot/os-disk.ts';
 import { addStrangersHistory } from '#conductor/nodes/node-history.ts';
 import { bootsFromVirtualMedia } from '#conductor/nodes/node-interfaces.ts';
 import { findNode } from '#conductor/nodes/node-store.ts';
-import { noteRefusal } from '#conductor/nodes/note-refusal.ts';
 import { listNodesByAddresses } from '#conductor/nodes/ports/port-store.ts';
 import { reportSharedAddresses } from '#conductor/nodes/ports/report-shared-addresses.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -63,7 +63,7 @@ export async function lookupNode(
 
 const notFound = (): AppError => new AppError('not_found', 'Resource could not be found.');
 
-/** Reasons that a lookup is refused for, as people are told; the machine hears the same of each. */
+/** Reasons for which a lookup is refused, as people read them; the machine gets the same answer for each. */
 const notToBoot = 'the node is not to boot the ramdisk now: the machine has booted it by itself, or twice.';
 const withoutToken =
   "it lacks this boot's token, which iPXE or the boot medium gives: the ramdisk was booted otherwise, or a stranger asks.";

@@ -7,8 +7,8 @@ import { lookupNode } from '#conductor/flows/request/lookup-node.ts';
 import { addressOf } from '#conductor/http/doors/admit-strangers.ts';
 import type { HttpContext } from '#conductor/http/routing/context.ts';
 import { type ApiApp, answers, routesOf } from '#conductor/http/routing/define-routes.ts';
+import { noteRefusal } from '#conductor/nodes/boot/note-refusal.ts';
 import { isUuid } from '#conductor/nodes/node-store.ts';
-import { noteRefusal } from '#conductor/nodes/note-refusal.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { describeIssues } from '#shared/errors/describe-issues.ts';
 import { parseCardAddress } from '#shared/mac-address.ts';
@@ -89,7 +89,7 @@ export function parseHeartbeat(body: Readonly<Record<string, unknown>>, version:
   throw new AppError('invalid_argument', describeIssues(parsed.error));
 }
 
-/** For people, in place of the error, which has names of fields that anybody may have sent. */
+/** Refusal that people read in place of the error, which has names of fields that anybody may have sent. */
 const ofUnknownForm = new AppError(
   'invalid_argument',
   'it has fields that this conductor does not know, or lacks some.',
