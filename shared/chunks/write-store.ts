@@ -152,15 +152,11 @@ async function addChunk(store: string, { id, bytes, owner }: NewChunk): Promise<
     );
   if (isThere) return 0;
   const packed = await packChunk(bytes, 3);
-  await makeFolder(store, owner);
-  await makeFolder(folder, owner);
+  const made = await mkdir(folder, { recursive: true });
+  // the store with its first chunk
+  if (made !== undefined && owner) for (const each of new Set([made, folder])) await chown(each, owner.uid, owner.gid);
   await writeWhole(path, packed, owner);
   return packed.length;
-}
-
-async function makeFolder(path: string, owner: Owner | undefined): Promise<void> {
-  const made = await mkdir(path, { recursive: true });
-  if (made !== undefined && owner) await chown(path, owner.uid, owner.gid);
 }
 
 async function writeWhole(path: string, bytes: Uint8Array, owner: Owner | undefined): Promise<void> {
