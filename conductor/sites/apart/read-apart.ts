@@ -75,7 +75,7 @@ async function askThread(worker: Worker, order: SiteOrder, timeoutMs: number): P
   }
 }
 
-/** All of a process's. */
+/** Reader that all of a process share, and its one thread. */
 export const readApart = newReadApart();
 
 const program = new URL('site-thread.ts', import.meta.url);

@@ -1,7 +1,7 @@
 /* oxlint-disable unicorn/require-post-message-target-origin -- a thread's messages, not a window's */
 import { parentPort } from 'node:worker_threads';
 import { doSiteWork, type SiteAnswer, type SiteOrder } from '#conductor/sites/apart/site-works.ts';
-import { errorCode } from '#shared/errors/app-error.ts';
+import { errorChain, errorCode } from '#shared/errors/app-error.ts';
 
 /** The thread of `read-apart.ts`. */
 
@@ -13,8 +13,6 @@ function answer(order: SiteOrder): SiteAnswer {
   try {
     return { made: doSiteWork(order) };
   } catch (error) {
-    return {
-      error: { code: errorCode(error) ?? 'internal', text: error instanceof Error ? error.message : 'unknown' },
-    };
+    return { error: { code: errorCode(error), text: errorChain(error) } };
   }
 }
