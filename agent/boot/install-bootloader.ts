@@ -144,7 +144,7 @@ interface FoundPlaces extends FoundLoaders {
 }
 
 interface AllPlaces {
-  /** For each EFI system partition that is to be booted from. */
+  /** Loaders and places of each EFI system partition that is to be booted from. */
   readonly found: readonly FoundPlaces[];
   readonly warnings: readonly string[];
 }

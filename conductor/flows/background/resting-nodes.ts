@@ -28,8 +28,7 @@ type RestingNode = Pick<NodeRow, 'uuid' | 'driver' | 'conductorGroup' | 'powerFa
 /**
  * Acts on each resting node that is this conductor's. Nodes whose power state could not be read last time are apart
  * from the others, and one that takes long makes room for the next: a rack without power must not hold up the round for
- * those that answer, not in the round that finds it so either. An error of one that took so long is
- * the caller's to note.
+ * those that answer, not in the round that finds it so either. An error of one that took so long is the caller's to note.
  */
 export async function forEachResting(
   context: EngineContext,

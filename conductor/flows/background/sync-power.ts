@@ -14,7 +14,7 @@ import { findNode, lockNode, updateNode } from '#conductor/nodes/node-store.ts';
 import { errorChain, errorCode } from '#shared/errors/app-error.ts';
 
 const failuresUntilMaintenance = 3;
-/** With half a second's patience 128 begin a second, however slow they are. */
+/** Reads at the same time: with half a second's patience 128 begin a second, however slow the BMCs are. */
 const concurrentReads = 64;
 const patienceMs = 500;
 /** Time that a loaded BMC gets, however short the interval is. */

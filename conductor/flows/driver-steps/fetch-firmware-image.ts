@@ -20,7 +20,7 @@ const leftAfterMs = 60 * 60_000;
 
 const algorithms = { 40: 'sha1', 64: 'sha256', 128: 'sha512' } as const;
 
-/** Pattern of a checksum, whose kind is told by its length, as in Ironic. */
+/** Pattern of a checksum, whose length says its kind, as in Ironic. */
 export const checksumPattern = /^([0-9a-f]{40}|[0-9a-f]{64}|[0-9a-f]{128})$/i;
 
 /** Says why something is no checksum that is known here. */

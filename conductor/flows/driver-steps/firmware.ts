@@ -12,8 +12,12 @@ import {
 import { type Done, note, readDone, type Update, untilReset } from '#conductor/flows/driver-steps/firmware-done.ts';
 import { settling, settlingLater } from '#conductor/flows/driver-steps/settle-left.ts';
 import { refusing } from '#conductor/flows/log/changed-nothing.ts';
-import type { DriverStep } from '#conductor/flows/step-context.ts';
-import { type ConductorStepOutcome, type StepContext, stepArgs } from '#conductor/flows/step-context.ts';
+import {
+  type ConductorStepOutcome,
+  type DriverStep,
+  type StepContext,
+  stepArgs,
+} from '#conductor/flows/step-context.ts';
 import { AppError, errorChain, errorCode } from '#shared/errors/app-error.ts';
 import { checkOutboundUrl } from '#shared/peers/outbound-url.ts';
 
@@ -85,7 +89,10 @@ async function goOn(context: StepContext): Promise<ConductorStepOutcome> {
   return (await awaitStart(context, done)) ?? finish(context, done);
 }
 
-/** Resets the machine, once: a conductor that died when it was on again has done it. `undefined` = there is nothing to await. */
+/**
+ * Resets the machine, once: where a conductor died after the machine was on again, the reset was done. `undefined` = there
+ * is nothing to await.
+ */
 async function resetOnce(context: StepContext, done: Done): Promise<ConductorStepOutcome | undefined> {
   if (done.wasReset || untilReset(done).length === 0) return undefined;
   let outcome: ConductorStepOutcome | undefined;
@@ -246,7 +253,7 @@ async function awaitChange(
   const nowMs = context.clock.now().getTime();
   const sinceMs = update.lostSince ?? nowMs;
   await noteLost(context, done, update, sinceMs);
-  // some name what they have by its version: it is another one's by now
+  // some BMCs name a component by its version: the new one has another name
   const isKnown = now !== undefined || update.hasEnded;
   if (!isKnown || nowMs - sinceMs < staleVersionMs) return waiting(about);
   context.log.warn(

@@ -1,8 +1,12 @@
 import { z } from 'zod';
 import type { Bmc, FirmwareBootInterface, ManagementInterface } from '#conductor/drivers/interfaces.ts';
 import { onRequest, requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
-import type { DriverStep } from '#conductor/flows/step-context.ts';
-import { type ConductorStepOutcome, type StepContext, stepArgs } from '#conductor/flows/step-context.ts';
+import {
+  type ConductorStepOutcome,
+  type DriverStep,
+  type StepContext,
+  stepArgs,
+} from '#conductor/flows/step-context.ts';
 import { describeSensor } from '#conductor/model/step-note.ts';
 import { type FirmwareBootColumns, readFirmwareBoot } from '#conductor/nodes/boot/boot-mode.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';

@@ -6,8 +6,12 @@ import { requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
 import { type PlannedVolume, planVolumes } from '#conductor/flows/driver-steps/plan-volumes.ts';
 import { settling, settlingLater } from '#conductor/flows/driver-steps/settle-left.ts';
 import { refusing } from '#conductor/flows/log/changed-nothing.ts';
-import type { DriverStep } from '#conductor/flows/step-context.ts';
-import { type ConductorStepOutcome, type StepContext, stepArgs } from '#conductor/flows/step-context.ts';
+import {
+  type ConductorStepOutcome,
+  type DriverStep,
+  type StepContext,
+  stepArgs,
+} from '#conductor/flows/step-context.ts';
 import { AppError, errorChain, errorCode } from '#shared/errors/app-error.ts';
 import { parseTargetRaidConfig, type TargetRaidConfig } from '#shared/raid/target-raid-config.ts';
 

@@ -176,7 +176,7 @@ function mayDestroy(step: PlannedStep): boolean {
   return destroyer !== undefined && destroyer !== destroyers.none;
 }
 
-/** @returns `unknown`: why that can't be told; steps that go by the list may have said it already */
+/** @returns `unknown`: why the list can't be understood; steps that go by it may have said so already */
 function readProtection(
   disks: readonly KnownDisk[],
   { properties }: NodeFields,
