@@ -167,6 +167,21 @@ test('images are listed and shown with what uses them, and pruned once that is c
   ]);
 });
 
+test('an image is known by its file too, unless another one has that name', async () => {
+  const names = new Set(['debian', 'own.caibx', 'own']);
+  const api = createRecordingTerminal((request) => {
+    const name = /^GET \/v1\/images\/(.*)$/.exec(request)?.[1] ?? '';
+    if (request.startsWith('DELETE')) return {};
+    return names.has(name) ? { ...debian, name, stored_bytes: 1, own_bytes: 1 } : undefined;
+  });
+  expect(await api.run('image', 'show', 'debian.caibx')).toContain('debian');
+  await expect(api.run('image', 'show', 'none.caibx')).rejects.toThrow('there is no image none.caibx');
+  expect(await api.run('image', 'remove', 'debian.caibx')).toBe('image debian is removed\n');
+  expect(await api.run('image', 'remove', 'own.caibx')).toBe('image own.caibx is removed\n');
+  const deleted = api.calls.map(([request]) => request).filter((request) => request.startsWith('DELETE'));
+  expect(deleted).toEqual(['DELETE /v1/images/debian', 'DELETE /v1/images/own.caibx']);
+});
+
 function qcow2Head({ backing = 0n, features = 0n }): Buffer {
   const head = Buffer.alloc(512);
   head.write('514649fb00000003', 'hex');

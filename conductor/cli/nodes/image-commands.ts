@@ -49,9 +49,15 @@ async function list(context: CommandContext, input: CommandInput): Promise<void>
   print(context, input, { json: images, text: table([['name', 'size', 'added', 'used by'], ...rows]) });
 }
 
+/** Reads an image by its name, or by the file that a deploy names: `debian` and `debian.caibx`. */
+async function findImage({ client }: CommandContext, name: string): Promise<MeasuredImageAnswer | undefined> {
+  const read = (each: string) => callFor<MeasuredImageAnswer>(client, 'GET', `${path}/${each}`);
+  return (await read(name)) ?? (name.endsWith('.caibx') ? await read(name.slice(0, -'.caibx'.length)) : undefined);
+}
+
 async function show(context: CommandContext, input: CommandInput): Promise<void> {
   const name = pathOperand(input);
-  const image = await callFor<MeasuredImageAnswer>(context.client, 'GET', `${path}/${name}`);
+  const image = await findImage(context, name);
   if (!image) throw new AppError('not_found', `there is no image ${name}: \`baton image list\` shows them`);
   const text = fieldTable({
     name: image.name,
@@ -119,8 +125,9 @@ export const imageCommands: readonly Command[] = [
     meaning: 'remove images that nothing uses; their chunks stay until a prune',
     run: (context, input) =>
       forEachOperand(context, input, async (name, ident) => {
-        await context.client.call('DELETE', `${path}/${ident}`);
-        return { json: { removed: name }, text: `image ${name} is removed\n` };
+        const found = name.endsWith('.caibx') ? ((await findImage(context, ident))?.name ?? name) : name;
+        await context.client.call('DELETE', `${path}/${encodeURIComponent(found)}`);
+        return { json: { removed: found }, text: `image ${found} is removed\n` };
       }),
   },
   {
