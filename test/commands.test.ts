@@ -39,7 +39,7 @@ test('npm run test:all sets up, and runs every set', () => {
 
 test('the README shows npm test where it says how to see it work', () => {
   const [, section = ''] = readme.split('## See it work\n');
-  const [, block = ''] = section.split('```\n');
+  const [, block = ''] = section.split(/```(?:sh)?\n/);
   expect(block.split('\n').map((line) => line.replace(/ *#.*/, ''))).toEqual(['npm run lab', 'npm test', '']);
 });
 

@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -8,6 +8,7 @@ import { readClientSettings } from '#conductor/cli/shell/client-settings.ts';
 import { systemClock } from '#shared/clock.ts';
 import { silentLog } from '#shared/log.ts';
 import { type RunResult, run } from '#shared/process/run.ts';
+import { readGuides, scriptsOf } from '#test/guides/read-guides.ts';
 import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
 import { type ConductorInProcess, startConductorInProcess } from '#test/support/conductor-in-process.ts';
 import { demoInstance, enrolSimulatedNode } from '#test/support/enrol.ts';
@@ -16,7 +17,6 @@ import { batonProgram } from '#test/support/programs.ts';
 
 /** The real `baton` process, on a conductor with a simulated machine. */
 
-const guide = new URL('../../docs/first-rack.md', import.meta.url).pathname;
 const name = 'by-baton';
 let conductor: ConductorInProcess;
 let machine: SimulatedNode;
@@ -166,11 +166,10 @@ function shellWords(line: string): string[] {
 }
 
 test("docs/first-rack.md's example runs as it stands, and nodes of a file are made once", async () => {
-  const readme = await readFile(guide, 'utf8');
-  const [, yaml = ''] = /```yaml\n([\s\S]*?)```/.exec(readme) ?? [];
-  const [, shell = ''] = /```sh\n([\s\S]*?)```/.exec(readme) ?? [];
+  const section = scriptsOf(readGuides()).find(({ name }) => name === 'docs/first-rack.md: Without hardware');
   const file = join(directory, 'nodes.yaml');
-  await writeFile(file, yaml);
+  await writeFile(file, section?.files.get('nodes.yaml') ?? '');
+  const shell = section?.text ?? '';
   const lines = shell.split('\n').filter((line) => line.startsWith('baton '));
   expect(lines.length).toBeGreaterThan(12);
   const printed = new Map<string, string>();
