@@ -155,8 +155,7 @@ const iosXe: TextSystem = {
     if (command === 'show vlan brief') return vlanTable(config);
     const isDefault = (line: string) => ['switchport', 'switchport access vlan 1'].includes(line);
     if (command === 'show running-config | section ^interface') return interfacesOf(config, isDefault);
-    if (command === 'show running-config | section ^vlan') return '';
-    if (command === 'show running-config | section ^monitor session') return '';
+    if (/^show running-config \| section \^(vlan|monitor session|app-hosting)$/.test(command)) return '';
     if (command === 'show interfaces switchport') {
       return [...config]
         .filter(([section]) => section.startsWith('interface '))

@@ -11,6 +11,7 @@ import { switchportRows } from '#conductor/networks/switches/command-line/lines/
 import { shell } from '#conductor/networks/switches/command-line/shell.ts';
 import { shellForms } from '#conductor/networks/switches/command-line/shell-forms.ts';
 import type { ChangeRows, SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
+import { vlansOfApps } from '#conductor/networks/switches/os/ports/ios-xe-apps.ts';
 import {
   encapsulationLine,
   readIosPorts,
@@ -83,12 +84,19 @@ export const iosXe: SwitchOs = {
   createVlan: (vlan) => [`vlan ${vlan}`, `name baton-${vlan}`, 'exit'],
   removeVlan: {
     // with VTP the configuration has no VLANs, and `vlan configuration 100` is a tunnel's
-    commands: ['show vlan brief', 'show running-config | section ^interface', 'show running-config | section ^vlan'],
-    findOwn: ([table = '', ...configs]) => {
+    commands: [
+      'show vlan brief',
+      'show running-config | section ^interface',
+      'show running-config | section ^vlan',
+      'show running-config | section ^app-hosting',
+    ],
+    findOwn: ([table = '', interfaces = '', vlans = '', apps = '']) => {
       const named = [...table.matchAll(/^(\d+)\s+baton-(\d+)\s/gm)].filter(([, vlan, name]) => vlan === name);
-      const others = configs.join('\n').toLowerCase();
+      const others = `${interfaces}\n${vlans}`.toLowerCase();
+      const ofApps = vlansOfApps(apps);
       return named
         .map(([, vlan]) => Number(vlan))
+        .filter((vlan) => ofApps !== 'unknown' && !ofApps.has(vlan))
         .filter((vlan) => !new RegExp(`^(interface vlan|vlan configuration )${vlan}\\s*$`, 'm').test(others));
     },
     lines: (vlan) => [`no vlan ${vlan}`],

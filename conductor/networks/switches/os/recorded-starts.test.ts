@@ -35,7 +35,7 @@ function junosOf({ outputs }: Switch): Parameters<typeof startJunosSwitch> {
   const [terse = '', inherited = '', vlans = '', own = '', options = ''] = Object.values(outputs);
   const mine = bare(own);
   return [
-    [...terse.matchAll(/^([a-z]+-?[\d/:]+)\s/gm)].map((match) => match[1] ?? ''),
+    [...terse.matchAll(/^([a-z][\w/:-]*)\s/gm)].map((match) => match[1] ?? ''),
     {
       running: [...mine, ...bare(vlans), ...bare(options)],
       inherited: bare(inherited).filter((line) => !mine.includes(line)),

@@ -9,6 +9,7 @@ import type {
   SwitchRows,
   SwitchSnapshot,
 } from '#conductor/networks/switches/command-line/switch-os.ts';
+import { vlansInUse } from '#conductor/networks/switches/command-line/vlans-in-use.ts';
 import { parseXml } from '#conductor/networks/switches/netconf/xml.ts';
 import { aosCx } from '#conductor/networks/switches/os/aos-cx.ts';
 import { cumulus } from '#conductor/networks/switches/os/cumulus.ts';
@@ -38,6 +39,7 @@ const Reading = z.strictObject({
     .record(z.string(), z.strictObject({ mode: z.string(), pair: z.boolean(), members: z.array(z.string()) }))
     .optional(),
   vlans: z.union([z.string(), z.number()]).optional(),
+  in_use: z.union([z.string(), z.number()]).optional(),
 });
 type Switch = Recording<z.infer<typeof Reading>>;
 
@@ -69,12 +71,18 @@ function outputsFor(
   return commands.map((command) => outputs[command] ?? '');
 }
 
-function readBy(recording: Switch): { snapshot: SwitchSnapshot; members: ReadonlyMap<string, Membership> } {
+interface Read {
+  readonly snapshot: SwitchSnapshot;
+  readonly members: ReadonlyMap<string, Membership>;
+  readonly isPort: (name: string) => boolean;
+}
+
+function readBy(recording: Switch): Read {
   const [system] = recording.name.split('/');
   if (system === 'ovs') {
     const rows = JSON.parse(recording.outputs['select Port'] ?? '') as Record<string, unknown>[];
     const ports = new Map(rows.map((row) => [String(row['name']), vlansOf(row)]));
-    return { snapshot: { ports, vlans: undefined }, members: new Map() };
+    return { snapshot: { ports, vlans: undefined }, members: new Map(), isPort: () => true };
   }
   const isRest = Object.keys(recording.outputs).some((name) => name.startsWith('GET '));
   const os: (SwitchRows & Partial<SwitchOs>) | undefined = isRest
@@ -82,12 +90,14 @@ function readBy(recording: Switch): { snapshot: SwitchSnapshot; members: Readonl
     : systems.find(({ name }) => name === system);
   if (!os) throw new Error(`${recording.name} is of no system`);
   const outputs = outputsFor(os, recording);
-  return { snapshot: os.read.parse(outputs), members: os.bonds?.members(outputs) ?? new Map() };
+  const { portId } = systems.find(({ name }) => name === system) ?? { portId: /^/ };
+  const members = os.bonds?.members(outputs) ?? new Map();
+  return { snapshot: os.read.parse(outputs), members, isPort: (name) => portId.test(name) };
 }
 
 test.each(recordings.map((each) => [each.name, each.shows, each] as const))('%s: %s', (_, __, recording) => {
-  const { ports, bonds, vlans } = recording.reading;
-  const { snapshot, members } = readBy(recording);
+  const { ports, bonds, vlans, in_use: inUse } = recording.reading;
+  const { snapshot, members, isPort } = readBy(recording);
   const found = Object.keys(ports).map((portId) => [portId, saidOf(snapshot.ports.get(portId))]);
   expect(found).toEqual(Object.entries(ports).map(([portId, reading]) => [portId, asText(reading)]));
   for (const [name, { mode, pair, members: names }] of Object.entries(bonds ?? {})) {
@@ -97,6 +107,10 @@ test.each(recordings.map((each) => [each.name, each.shows, each] as const))('%s:
   expect(vlans === undefined ? undefined : snapshot.vlans).toEqual(
     vlans === undefined ? undefined : new Set(vlansIn(String(vlans))),
   );
+  if (inUse === undefined) return;
+  // VLANs that Baton would not remove; `unknown` = it would remove none
+  const used = vlansInUse({ ...snapshot, members, isPort, uplinks: { patterns: [], count: false } }, [], []);
+  expect(used === 'unknown' ? used : vlanList([...used])).toBe(String(inUse));
 });
 
 test('what `baton network record` asks besides may stay in a recording', () => {

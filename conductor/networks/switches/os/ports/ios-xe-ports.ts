@@ -12,7 +12,11 @@ export const encapsulationLine = 'switchport trunk encapsulation';
 const words: KnownWords = {
   ...switchportWords,
   networks: [...switchportWords.networks, /^switchport trunk encapsulation dot1q$/],
+  // an application port of a 9410R, and Bluetooth
+  apart: [...switchportWords.apart, /^enable$/],
 };
+/** Leads to applications that run on the switch. */
+const applicationPort = /^AppGigabitEthernet/;
 
 /** From a block of `show interfaces switchport`. */
 export interface ShownPort {
@@ -72,6 +76,8 @@ function carriedVlans(
   shown: ReadonlyMap<string, ShownPort>,
 ): readonly (number | undefined)[] | undefined {
   const its = shown.get(portId);
+  // a trunk of all VLANs uses none: those that an application is in, its own lines name
+  if (applicationPort.test(portId) && lines.every((line) => !/^switchport (access|trunk) /.test(line))) return [];
   const isRouted = lines.some((line) => /^(no switchport|(ip )?vrf forwarding .*|ip address .*)$/.test(line));
   if (isRouted || (shown.size > 0 && !its)) return [];
   const odd = /^switchport mode (?!access)|^switchport access vlan (?!\d+$)|^channel-group/;

@@ -93,15 +93,22 @@ export function readJunosPorts({ terse, inherited, vlans, written, elsewhere }: 
       // a unit that is in use says otherwise
       return found === isolated && live.has(portId) ? 'other' : found;
     }),
-    carried: carriedBy(sections, (lines) =>
-      lines.some((line) => / family (inet6?|mpls|iso)( |$)/.test(line)) &&
-      lines.every((line) => !line.includes('ethernet-switching'))
-        ? []
-        : undefined,
-    ),
+    carried: carriedBy(sections, (lines) => carriedVlans(lines, numbers)),
     fixed,
     vlans: hasUnreadNumbers ? ('unknown' as const) : new Set([...numbers.values()].flat()),
   };
+}
+
+/** Routed ports carry no VLAN of the switch; one that says no VLAN is in that of the name `default`, as ports leave the factory. */
+function carriedVlans(lines: readonly string[], numbers: ReadonlyMap<string, readonly number[]>) {
+  const its = lines.filter((line) => line.includes('ethernet-switching'));
+  if (lines.some((line) => line.startsWith('unseen: '))) return undefined;
+  if (its.length === 0) return lines.some((line) => / family (inet6?|mpls|iso)( |$)/.test(line)) ? [] : undefined;
+  const isKnown = lines.every((line) => [...words.networks, ...words.apart].some((form) => form.test(line)));
+  const isPlain = lines.every(
+    (line) => !/ (vlan members|interface-mode trunk)( |$)|^native-vlan-id |802\.3ad /.test(line),
+  );
+  return isKnown && isPlain ? (numbers.get('default') ?? []) : undefined;
 }
 
 /** Finds lines of `set interfaces <ge-*> …`, which stands for several. */

@@ -50,13 +50,14 @@ export function readNxosPorts(sections: ReadonlyMap<string, readonly string[]>, 
   };
 }
 
-/** Routed ports carry no VLAN of the switch, phones' ports two. */
+/** Routed ports carry no VLAN of the switch, nor do links to extenders, whose ports have names of their own; phones' ports carry two. */
 function carriedVlans(
   lines: readonly string[],
   portId: string,
   its: ShownPort | undefined,
 ): readonly (number | undefined)[] | undefined {
   if (lines.includes('no switchport') || its?.isSwitchport === false) return [];
+  if (lines.includes('switchport mode fex-fabric')) return [];
   const phones = lines.filter((line) => line.startsWith(`${voiceLine} `));
   const [found] = knownPorts([[portId, lines.filter((line) => !phones.includes(line))]], switchportWords, (known) =>
     vlansOf(known, its && { ...its, voiceVlan: 'none' }),

@@ -7,7 +7,7 @@ import {
   readVlans,
   sameVlans,
 } from '#conductor/model/port-vlans.ts';
-import { type KnownWords, knownPorts } from '#conductor/networks/switches/command-line/lines/known-ports.ts';
+import { carriedBy, type KnownWords, knownPorts } from '#conductor/networks/switches/command-line/lines/known-ports.ts';
 import type { Membership, SwitchSnapshot } from '#conductor/networks/switches/command-line/switch-os.ts';
 import { elementsAt, textAt, type XmlElement } from '#conductor/networks/switches/netconf/xml.ts';
 
@@ -39,6 +39,7 @@ export function readOpenconfigPorts([ports = '', instances = '']: readonly strin
   const vlans = vlanElements(instances).map((each) => readVlan(textAt(each, 'vlan-id')));
   return {
     ...knownPorts(sections, words, configuredVlans),
+    carried: carriedBy(sections, carriedVlans),
     vlans: vlans.includes(undefined) ? 'unknown' : new Set(vlans.flatMap((vlan) => vlan ?? [])),
   };
 }
@@ -149,6 +150,16 @@ function configuredVlans(lines: readonly string[]): FoundVlans {
   const vlans = vlansOf(lines, 'config');
   if (vlans === undefined) return isEnabled ? 'other' : isolated;
   return isEnabled ? vlans : 'other';
+}
+
+const withoutVlans = /^((config|state) type (\S+:)?(softwareLoopback|l3ipvlan|tunnel)|state management true)$/;
+const ofVlans = / switched-vlan (config|state) .|^network-instance |^ethernet (config|state) aggregate-id /;
+
+/** Loopbacks, VLANs' own interfaces, the management port and routed ports carry no VLAN of the switch. */
+function carriedVlans(lines: readonly string[]): readonly number[] | undefined {
+  if (lines.some((line) => ofVlans.test(line))) return undefined;
+  const isRouted = lines.some((line) => /^subinterfaces subinterface ipv[46] addresses address ./.test(line));
+  return isRouted || lines.some((line) => withoutVlans.test(line)) ? [] : undefined;
 }
 
 /** `undefined` where nothing is said; what is said twice, in different ways, is `other`. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type FoundVlans, portVlans, readVlan, readVlans } from '#conductor/model/port-vlans.ts';
-import { type KnownWords, knownPorts } from '#conductor/networks/switches/command-line/lines/known-ports.ts';
+import { carriedBy, type KnownWords, knownPorts } from '#conductor/networks/switches/command-line/lines/known-ports.ts';
 import { parseAnswer } from '#conductor/networks/switches/command-line/lines/parse-answer.ts';
 import type { SwitchSnapshot } from '#conductor/networks/switches/command-line/switch-os.ts';
 
@@ -25,12 +25,12 @@ export function readSonicPorts([text]: readonly string[]): SwitchSnapshot {
   const database = parseAnswer(Database, text);
   const names = [...Object.keys(database.PORT), ...Object.keys(database.PORTCHANNEL)];
   const vlans = Object.keys(database.VLAN).map((name) => readVlan(/^Vlan(\d+)$/.exec(name)?.[1]));
+  const sections = names.map(
+    (portId) => [portId, [...linesOf(database, portId), ...linesAbout(database, portId)]] as const,
+  );
   return {
-    ...knownPorts(
-      names.map((portId) => [portId, [...linesOf(database, portId), ...linesAbout(database, portId)]] as const),
-      words,
-      vlansOf,
-    ),
+    ...knownPorts(sections, words, vlansOf),
+    carried: carriedBy(sections, carriedVlans),
     vlans: vlans.includes(undefined) ? 'unknown' : new Set(vlans.flatMap((vlan) => vlan ?? [])),
   };
 }
@@ -213,6 +213,15 @@ function describeEntry(table: string, key: string, fields: Fields): string {
   // routed, as one in no VLAN is
   if (isInterface && attributes.length === 0) return table;
   return [table, key, ...attributes].join(' ');
+}
+
+/** Router interfaces and their subinterfaces carry no VLAN of the switch but those that they are members of. */
+function carriedVlans(lines: readonly string[]): readonly (number | undefined)[] | undefined {
+  const members = lines.filter((line) => line.startsWith('VLAN_MEMBER '));
+  const routed = /^((PORTCHANNEL_)?INTERFACE|VLAN_SUB_INTERFACE)( |$)|^mode routed$/;
+  const others = lines.filter((line) => !members.includes(line));
+  if (others.length === 0 || !others.every((line) => routed.test(line))) return undefined;
+  return members.map((line) => readVlan(line.split(' ')[1]));
 }
 
 function vlansOf(lines: readonly string[]): FoundVlans {
