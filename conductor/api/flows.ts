@@ -177,6 +177,13 @@ export const Plan = z
       .meta({
         description: 'What the image has in common with the one that was written last: it may stay on the disk.',
       }),
+    refused: z
+      .strictObject({ code: z.string(), message: z.string() })
+      .nullable()
+      .meta({
+        description: 'Refusal that the request itself would get now, in its words; null = it would be accepted.',
+      })
+      .optional(),
     warnings: z.array(z.string()),
   })
   .meta({ id: 'Plan' });

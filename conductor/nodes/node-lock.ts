@@ -1,4 +1,4 @@
-import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
+import type { Transaction } from '#conductor/kernel/db/open.ts';
 import { together } from '#conductor/kernel/db/query/batches.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { moment } from '#conductor/kernel/lease.ts';
@@ -16,8 +16,8 @@ import { lockNode } from '#conductor/nodes/node-store.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 import { retry } from '#shared/retry.ts';
 
-/** In Ironic's words, which clients match on; they try again by themselves. */
-function nodeLocked(nodeUuid: string, holder: string): AppError {
+/** Refusal in Ironic's words, which clients match on; they try again by themselves. */
+export function nodeLocked(nodeUuid: string, holder: string): AppError {
   return new AppError(
     'node_locked',
     `Node ${nodeUuid} is locked by host ${holder}, please retry after the current operation is completed.`,
@@ -33,12 +33,6 @@ export async function requireUnlocked(tx: Transaction, nodeUuid: string): Promis
   if (!(await touchLease(tx, nodeUuid))) {
     throw nodeLocked(nodeUuid, (await leaseHolder(tx, nodeUuid)) ?? 'another conductor');
   }
-}
-
-/** The same where nothing is changed yet. @throws AppError `node_locked` while a conductor works on the node. */
-export async function requireUnreserved(db: Queryable, nodeUuid: string): Promise<void> {
-  const holder = await leaseHolder(db, nodeUuid);
-  if (holder !== undefined) throw nodeLocked(nodeUuid, holder);
 }
 
 /**

@@ -86,7 +86,9 @@ async function preparePlans(
 async function planOf(node: NodePlan['node'], target: string): Promise<NodePlan> {
   try {
     const answer = await send({ method: 'POST', path: `v1/nodes/${node.uuid}/plan`, body: { target } });
-    return { node, plan: (await answer.json()) as PlanView, refusal: undefined };
+    const plan = (await answer.json()) as PlanView;
+    if (plan.refused) return { node, plan: undefined, refusal: plan.refused.message };
+    return { node, plan, refusal: undefined };
   } catch (error) {
     return { node, plan: undefined, refusal: reasonOf(error) };
   }

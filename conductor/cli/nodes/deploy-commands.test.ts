@@ -76,6 +76,20 @@ test('plan touches nothing, and says when the verb would be refused', async () =
   await expect(terminal.run('plan', 'n1')).rejects.toThrow('node n1 is in maintenance: deploy would be refused');
 });
 
+test("plan ends with the conductor's own refusal, after the plan; without one it ends well", async () => {
+  terminal.nodeStates = [{ provision_state: 'available', target_provision_state: null }];
+  const message = 'Node u failed validation. deploy: instance_info.image_source must be an http:// or https:// URL';
+  terminal.plan = { refused: { code: 'invalid_argument', message } };
+  const fault: unknown = await terminal.run('plan', 'n1').catch((error: unknown) => error);
+  expect(fault).toMatchObject({ message: `it would be refused: ${message}` });
+  expect(exitCodeOf(fault)).toBe(1);
+  expect(terminal.output).toContain('hash abc');
+  // of a node that a client by itself would take for one that can't start
+  terminal.nodeStates = [{ provision_state: 'manageable', target_provision_state: null }];
+  terminal.plan = { refused: null };
+  await expect(terminal.run('plan', 'n1')).resolves.toBeUndefined();
+});
+
 test('deploy leaves an instance that stays as it is', async () => {
   await expect(terminal.run('deploy', 'n1', '--image', 'http://images/new.raw')).rejects.toThrow(
     'node n1 is active: deploy would be refused; baton rebuild writes its image again',

@@ -179,7 +179,9 @@ async function plan(context: CommandContext, input: CommandInput): Promise<void>
   const request = { target, ...instance, ...steps, ...wipe };
   const answer = await answerFor<PlanView>(context.client, 'read the plan', 'POST', `/v1/nodes/${ident}/plan`, request);
   print(context, input, { json: answer, text: renderPlan(answer) });
-  // a wipe comes after the release of an instance too
+  if (answer.refused) throw new AppError('conflict', `it would be refused: ${answer.refused.message}`);
+  if (answer.refused === null) return;
+  // a conductor of an older release doesn't say; a wipe comes after the release of an instance too
   if (wipe.wipe !== undefined && whyRefused(node, 'deleted', '') === undefined) return;
   const refusal = whyRefused(node, target, '--target rebuild plans a rebuild');
   if (refusal !== undefined) throw new AppError('conflict', refusal);
@@ -229,7 +231,7 @@ export const deployCommands: readonly Command[] = [
     details:
       'Each step with the reason for its place, the disks that lose their contents, reboots and time. The hash below\n' +
       'goes with `baton deploy --plan-hash`, and the same --image and --checksum. Nothing is noted on the node.\n' +
-      'It ends with 1 and says why when the node could not start now.',
+      'It ends with 1 and says why when the request would be refused now.',
     run: plan,
   },
   onNodes({

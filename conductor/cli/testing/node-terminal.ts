@@ -13,6 +13,8 @@ export interface NodeTerminal {
   /** At each look the next one; the last one stays. */
   nodeStates: NodeState[];
   imagesDirectory: string | undefined;
+  /** Fields of the plan that it answers, beside those of an empty one. */
+  plan: Record<string, unknown>;
   readonly client: ApiClient;
   readonly run: (...args: string[]) => Promise<void>;
 }
@@ -35,7 +37,7 @@ export function createNodeTerminal(): NodeTerminal {
       if (path.startsWith('/v1/nodes?'))
         return Promise.resolve({ nodes: [{ uuid: 'u', name: 'n1', maintenance: false }] });
       if (path.endsWith('/flow')) return Promise.resolve(terminal.flow);
-      if (path.endsWith('/plan')) return Promise.resolve({ ...planView, predicted_seconds: null });
+      if (path.endsWith('/plan')) return Promise.resolve({ ...planView, predicted_seconds: null, ...terminal.plan });
       const state = terminal.nodeStates.length > 1 ? terminal.nodeStates.shift() : terminal.nodeStates[0];
       return Promise.resolve(path.endsWith('/nope') ? undefined : { uuid: 'u', name: 'n1', ...state });
     },
@@ -65,6 +67,7 @@ export function createNodeTerminal(): NodeTerminal {
     nodeStates: [{ provision_state: 'active', target_provision_state: null }],
     client,
     imagesDirectory: undefined,
+    plan: {},
     run: (...args) => runCommand({ ...commandTerminal, imagesDirectory: terminal.imagesDirectory }, args),
   };
   return terminal;

@@ -42,7 +42,7 @@ export interface PlanRequest {
  * @throws AppError `invalid_argument` naming a wrong trait or driver_info property.
  */
 async function readPlanFacts(
-  context: Pick<EngineContext, 'db' | 'drivers' | 'config' | 'secrets' | 'steps'>,
+  context: PlanContext,
   node: NodeRow,
   request: PlanRequest,
   fresh?: readonly AdvertisedStep[],
@@ -163,13 +163,16 @@ export interface Plan {
   readonly isComplete: boolean;
 }
 
+/** Means that planning may use. */
+export type PlanContext = Pick<EngineContext, 'db' | 'drivers' | 'config' | 'secrets' | 'steps'>;
+
 /**
  * The plan for this node as of now; touches nothing.
  * @param fresh the list of the agent that runs there
  * @throws AppError `invalid_argument` naming the step and what would be right.
  */
 export async function readPlan(
-  context: Pick<EngineContext, 'db' | 'drivers' | 'config' | 'secrets' | 'steps'>,
+  context: PlanContext,
   node: NodeRow,
   request: PlanRequest,
   fresh?: readonly AdvertisedStep[],

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { saveAgentSteps } from '#conductor/agents/ask-agent.ts';
 import { insertFlow } from '#conductor/flows/log/flow-store.ts';
+import { admit } from '#conductor/flows/request/admit.ts';
+import { noFlow } from '#conductor/flows/request/read-admission.ts';
 import { requestProvision } from '#conductor/flows/request/request-provision.ts';
 import { startWork } from '#conductor/flows/request/start-work.ts';
 import { anybody } from '#conductor/kernel/caller.ts';
@@ -66,9 +68,14 @@ test('a node that was moved meanwhile is a conflict, which nobody has to wait fo
   await node.set({ provisionState: 'available' });
   const seen = await getNode(api.context.db, node.uuid);
   await node.set({ provisionState: 'manageable' });
-  const work = { verb: 'active', event: 'deploy', caller: anybody, flow: undefined, planHash: 'any' } as const;
+  const request = { verb: 'active', caller: anybody, planHash: 'any' } as const;
+  const facts = { holder: undefined, cleansByItself: true, found: 'none', flow: noFlow } as const;
+  const { work } = admit(seen, request, facts);
+  if (!work) throw new Error('not admitted');
   // vitest fails for a rejection that is nobody's, be it for a moment
-  await expect(api.context.db.transaction((tx) => startWork(api.context, tx, seen, work))).rejects.toMatchObject({
+  await expect(
+    api.context.db.transaction((tx) => startWork(api.context, tx, seen, { request, work, flow: undefined })),
+  ).rejects.toMatchObject({
     code: 'conflict',
     message: `node ${node.uuid} has left state 'available' in the meantime`,
   });

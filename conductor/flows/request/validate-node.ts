@@ -2,6 +2,7 @@ import { staticAddresses } from '#conductor/boot/static-addresses.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { fakesFlow } from '#conductor/flows/log/fakes-flow.ts';
 import { findSharedBonds, warnOfCables } from '#conductor/flows/network/node-network.ts';
+import { readPlan } from '#conductor/flows/plan/read-plan.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { InterfaceKind } from '#conductor/model/node-words.ts';
 import { networkInterfaces, parseNetworkInterface, validateNetwork } from '#conductor/networks/network-interfaces.ts';
@@ -28,7 +29,7 @@ export interface InterfaceValidation {
   readonly reason?: string;
 }
 
-type ValidationContext = Pick<EngineContext, 'config' | 'db' | 'drivers' | 'networks' | 'secrets'>;
+type ValidationContext = Pick<EngineContext, 'config' | 'db' | 'drivers' | 'networks' | 'secrets' | 'steps'>;
 
 /** In the order in which they are reported. */
 const interfaces = [
@@ -53,12 +54,34 @@ export async function validateNode(
   node: NodeRow,
 ): Promise<Record<string, InterfaceValidation>> {
   const checks = await readChecks(context, node, interfaces);
-  const answers = Object.fromEntries(interfaces.map((name) => [name, checks[name]()]));
+  const found = Object.fromEntries(interfaces.map((name) => [name, checks[name]()]));
+  const answers = await withPlannedDeploy(context, node, found);
   const same = await listSameMachine(context.db, node);
   if (same.length === 0 || answers['power']?.result !== true) return answers;
   const others = isReadByProjects(node) ? ['another node'] : same;
   const reason = `${nameSome(others, 5)} ${others.length === 1 ? 'has' : 'have'} the same BMC and system: each would deploy and wipe the same machine`;
   return { ...answers, power: { result: true, reason } };
+}
+
+/** Adds to a sound deploy interface what planning a deploy refuses, templates of traits among it, as Ironic does. */
+async function withPlannedDeploy(
+  context: ValidationContext,
+  node: NodeRow,
+  found: Record<string, InterfaceValidation>,
+): Promise<Record<string, InterfaceValidation>> {
+  if (found['power']?.result !== true || found['deploy']?.result !== true) return found;
+  try {
+    await readPlan(context, node, { kind: 'deploy', requested: [] });
+    return found;
+  } catch (error) {
+    return { ...found, deploy: { result: false, reason: errorChain(requireRefusal(error)) } };
+  }
+}
+
+/** @throws whatever is no refusal */
+function requireRefusal(error: unknown): AppError {
+  if (error instanceof AppError && error.code !== 'database_error') return error;
+  throw error;
 }
 
 /** The checks of all interfaces; only those `asked` for may be made, for only what they need is read. */
@@ -178,7 +201,6 @@ function check(attempt: () => unknown): InterfaceValidation {
     attempt();
     return { result: true };
   } catch (error) {
-    if (error instanceof AppError) return { result: false, reason: errorChain(error) };
-    throw error;
+    return { result: false, reason: errorChain(requireRefusal(error)) };
   }
 }

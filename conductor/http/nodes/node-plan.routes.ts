@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { Plan } from '#conductor/api/flows.ts';
 import { jsonDocument } from '#conductor/api/node-description.ts';
-import { viewPlan } from '#conductor/flows/plan/view-plan.ts';
+import { viewRequest } from '#conductor/flows/request/view-request.ts';
+import { checkProvisionKeys } from '#conductor/http/nodes/provision-keys.ts';
 import { requestedSteps, stepLists } from '#conductor/http/nodes/step-lists.ts';
 import type { HttpContext } from '#conductor/http/routing/context.ts';
 import { type ApiApp, answers, routesOf } from '#conductor/http/routing/define-routes.ts';
@@ -9,22 +10,21 @@ import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { sealNode } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { FlowKindName } from '#conductor/model/flow-states.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
-import { checkImageUrls, checkStepUrls } from '#conductor/nodes/boot/image-info.ts';
+import type { ProvisionVerb } from '#conductor/model/provision-states.ts';
+import { checkImageUrls } from '#conductor/nodes/boot/image-info.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
-import { wipeOf } from '#conductor/nodes/requested-wipe.ts';
-import { AppError } from '#shared/errors/app-error.ts';
 
 const route = routesOf("flows and plans (Baton's own)");
 
-/** Target of the plan → kind of flow, and the list of steps that goes with it. */
+/** Target of the plan → kind of flow that the verb starts. */
 const targets = {
-  active: { kind: 'deploy', list: 'deploy_steps' },
-  rebuild: { kind: 'deploy', list: 'deploy_steps' },
-  provide: { kind: 'clean', list: undefined },
-  clean: { kind: 'manual_clean', list: 'clean_steps' },
-  service: { kind: 'service', list: 'service_steps' },
-  inspect: { kind: 'inspect', list: undefined },
-} as const satisfies Record<string, { kind: FlowKindName; list: keyof typeof stepLists | undefined }>;
+  active: 'deploy',
+  rebuild: 'deploy',
+  provide: 'clean',
+  clean: 'manual_clean',
+  service: 'service',
+  inspect: 'inspect',
+} as const satisfies Partial<Record<ProvisionVerb, FlowKindName>>;
 
 const names = Object.keys(targets).join(', ');
 const PlanBody = z.strictObject({
@@ -54,35 +54,20 @@ const plan = route.post(
 export function nodePlanRoutes(app: ApiApp, context: HttpContext): void {
   app.openapi(plan, async (c) => {
     const body = c.req.valid('json');
-    const { kind, list } = targets[body.target];
-    const foreign = (['deploy_steps', 'clean_steps', 'service_steps'] as const).filter(
-      (key) => body[key] && key !== list,
-    );
-    if (foreign.length > 0) {
-      throw new AppError('invalid_argument', `${foreign.join(', ')}: it does not go with target '${body.target}'.`);
-    }
-    const isListed = list === 'clean_steps' || list === 'service_steps';
-    if (body.runbook && !isListed)
-      throw new AppError(
-        'invalid_argument',
-        `runbook: it does not go with target '${body.target}', but with clean and service.`,
-      );
-    if (isListed && !body[list] && !body.runbook) {
-      throw new AppError('invalid_argument', `${list}: it must be given with target '${body.target}'.`);
-    }
-    if (body.wipe && body.target !== 'provide') {
-      throw new AppError('invalid_argument', `wipe: it does not go with target '${body.target}', but with provide.`);
-    }
+    checkProvisionKeys(body, body.target, Number.POSITIVE_INFINITY);
     const stored = await getNode(context.db, c.req.valid('param').node);
     const node = body.instance_info ? withInstance(context, stored, body.instance_info) : stored;
-    const { steps: requested, disableRamdisk } = await requestedSteps(context, body, {
-      nodeUuid: stored.uuid,
-      caller: c.get('caller'),
-    });
-    checkStepUrls(requested, context.config.outbound.images);
-    const asked = body.wipe ? { preserveLocalStorage: body.wipe.preserve_local_storage } : undefined;
-    const wipe = body.target === 'provide' ? wipeOf(node, { verb: 'provide', wipe: asked }) : undefined;
-    return c.json(await viewPlan(context, node, { kind: wipe ? 'wipe' : kind, requested, disableRamdisk, wipe }));
+    const caller = c.get('caller');
+    const asked = await requestedSteps(context, body, { nodeUuid: stored.uuid, caller });
+    const request = {
+      ...asked,
+      caller,
+      verb: body.target,
+      kind: targets[body.target],
+      ...(body.wipe ? { orVerb: 'deleted' as const } : {}),
+      wipe: body.wipe ? { preserveLocalStorage: body.wipe.preserve_local_storage } : undefined,
+    };
+    return c.json(await viewRequest(context, node, request));
   });
 }
 

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { States } from '#conductor/api/resources.ts';
 import { requestProvision } from '#conductor/flows/request/request-provision.ts';
 import { redacted } from '#conductor/http/nodes/node-queries.ts';
+import { checkProvisionKeys } from '#conductor/http/nodes/provision-keys.ts';
 import { requestedSteps, stepLists } from '#conductor/http/nodes/step-lists.ts';
 import type { HttpContext } from '#conductor/http/routing/context.ts';
 import { type ApiApp, answers, originOf, routesOf } from '#conductor/http/routing/define-routes.ts';
@@ -52,7 +53,6 @@ const ProvisionBody = z.strictObject({
   /** Baton's own: the disks are wiped, with proof, in place of automated cleaning. */
   wipe: z.strictObject({ preserve_local_storage: z.boolean().default(false) }).nullish(),
 });
-type ProvisionBody = z.infer<typeof ProvisionBody>;
 
 const provision = route.put(
   '/v1/nodes/{node}/states/provision',
@@ -61,52 +61,8 @@ const provision = route.put(
   { limits: 'provision', body: ProvisionBody },
 );
 
-/** Keys of the request that not every version has, and the verbs that they go with (ironic-api.md §3.8). */
-const provisionKeys: Readonly<
-  Partial<Record<keyof ProvisionBody, { since: number; verbs: readonly ProvisionVerb[] }>>
-> = {
-  deploy_steps: { since: 69, verbs: ['active', 'deploy', 'rebuild'] },
-  configdrive: { since: 1, verbs: ['active', 'deploy', 'rebuild'] },
-  clean_steps: { since: 15, verbs: ['clean'] },
-  service_steps: { since: 87, verbs: ['service'] },
-  runbook: { since: 92, verbs: ['clean', 'service'] },
-  rescue_password: { since: 38, verbs: ['rescue'] },
-  disable_ramdisk: { since: 70, verbs: ['clean', 'service'] },
-  wipe: { since: 1, verbs: ['deleted', 'undeploy', 'provide'] },
-  plan_hash: { since: 1, verbs: ['active', 'deploy', 'rebuild', 'clean', 'service', 'provide'] },
-};
-/** Verbs that mean nothing without more. */
-const neededKeys: Readonly<Partial<Record<ProvisionVerb, keyof ProvisionBody>>> = {
-  clean: 'clean_steps',
-  service: 'service_steps',
-  rescue: 'rescue_password',
-};
-
 function isVerb(target: string): target is ProvisionVerb {
   return Object.hasOwn(provisionVerbs, target);
-}
-
-/** @throws AppError `invalid_argument`, `not_acceptable`, `not_supported` naming the key. */
-function checkProvisionKeys(body: ProvisionBody, verb: ProvisionVerb, version: number): void {
-  requireVersion(version, provisionVerbs[verb].since, `target '${verb}'`);
-  for (const [key, rule] of Object.entries(provisionKeys)) {
-    const value = body[key as keyof ProvisionBody];
-    if (value === undefined || value === null) continue;
-    requireVersion(version, rule.since, `'${key}'`);
-    if (!rule.verbs.includes(verb)) {
-      throw new AppError(
-        'invalid_argument',
-        `${key}: it is only possible with target ${rule.verbs.join(', ')}, not with '${verb}'.`,
-      );
-    }
-  }
-  if (typeof body.configdrive === 'object' && body.configdrive)
-    requireVersion(version, 56, "'configdrive' as an object");
-  if (body.configdrive && verb === 'rebuild') requireVersion(version, 35, "'configdrive' for target 'rebuild'");
-  const needed = neededKeys[verb];
-  if (needed && !body[needed] && !body.runbook) {
-    throw new AppError('invalid_argument', `${needed}: it must be given with target '${verb}'.`);
-  }
 }
 
 const softPowerVersion = 27;

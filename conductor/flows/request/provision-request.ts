@@ -1,0 +1,34 @@
+import type { SeenNode } from '#conductor/flows/request/require-no-flow.ts';
+import type { Caller } from '#conductor/kernel/caller.ts';
+import type { WipeRequest } from '#conductor/model/flow-states.ts';
+import type { RequestedStep } from '#conductor/model/planned-step.ts';
+import type { ProvisionVerb } from '#conductor/model/provision-states.ts';
+
+export interface ProvisionRequest {
+  readonly verb: ProvisionVerb;
+  /** base64(gzip(iso)), a URL, or Ironic's dict `{meta_data, network_data, user_data, vendor_data}`. */
+  readonly configDrive?: string | Record<string, unknown> | undefined;
+  /** Steps that are asked for; of a deploy by priority; of manual cleaning and service the whole list, in order. */
+  readonly steps?: readonly RequestedStep[] | undefined;
+  readonly disableRamdisk?: boolean | undefined;
+  /** The plan that the operator has read. */
+  readonly planHash?: string | undefined;
+  /** In plain text; kept as a hash. */
+  readonly rescuePassword?: string | undefined;
+  /** With `deleted` and `provide`: the disks are wiped in place of automated cleaning, whatever the settings of that. */
+  readonly wipe?: WipeRequest | undefined;
+  readonly caller: Pick<Caller, 'user' | 'project' | 'via'>;
+  /** Only while the node has neither owner nor lessee. */
+  readonly isUnowned?: boolean;
+  /** The site action that wants it; its flows leave the ramdisk running for each other. */
+  readonly actionId?: string | undefined;
+  /**
+   * Token of the lease that the action is run under: nothing is begun once that is another one's, or the action has
+   * ended.
+   */
+  readonly actionToken?: number | undefined;
+  /** An act of a teardown: it is not begun once a pause or a stop of the action was accepted. Whatever wipes is one. */
+  readonly isTeardown?: boolean;
+  /** State that the request was decided from: nothing is begun on a node that has moved on since. */
+  readonly seen?: SeenNode | undefined;
+}
