@@ -48,6 +48,8 @@ export function createOperator(url: string, { retries = 0, token }: OperatorOpti
         ...authorization,
         'X-OpenStack-Ironic-API-Version': microversion,
         'Content-Type': 'application/json',
+        // a busy machine sends on a connection that the conductor has just closed for being idle
+        Connection: 'close',
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });

@@ -15,7 +15,7 @@ test('a conductor ends the session that it had at a BMC before SIGKILL, though t
   const conductor = await prepareConductor({ BATON_POWER_SYNC_INTERVAL: '1' });
   closing.defer(() => conductor.close());
   await conductor.start();
-  const operator = createOperator(conductor.url);
+  const operator = createOperator(conductor.url, { retries: 30 });
   const driverInfo = {
     redfish_address: bmc.address,
     redfish_username: account.username,
