@@ -156,6 +156,21 @@ export type FirmwareUpdateProgress =
   | { readonly state: 'pending' | 'running' | 'done' | 'lost'; readonly percent: number | undefined }
   | { readonly state: 'failed'; readonly why: string };
 
+/** State of a BMC before an update is asked for, by which it is seen whether it has begun when the answer is lost. */
+export interface BeforeUpdate {
+  readonly version: string | null;
+  /** Paths of its tasks; `null` = it does not list them. */
+  readonly tasks: readonly string[] | null;
+}
+
+/**
+ * Signs of an update whose answer was lost: its task; something at work that may be it; another version; nothing, which does
+ * not say that it has not begun.
+ */
+export type FoundUpdate =
+  | { readonly state: 'task'; readonly task: string }
+  | { readonly state: 'at work' | 'another version' | 'nothing' };
+
 export interface FirmwareInterface {
   getComponents(options?: CallOptions): Promise<readonly FirmwareComponent[]>;
   /**
@@ -177,8 +192,11 @@ export interface FirmwareInterface {
     },
     /** Calls with the path of a file with the image; not called where the BMC fetches it. */
     withFile: <T>(use: (file: string) => Promise<T>, signal: AbortSignal) => Promise<T>,
-    options?: CallOptions,
+    /** `beforeAsking`: called before the request that may begin it; what fails without that call has begun nothing. */
+    options?: CallOptions & { readonly beforeAsking?: (before: BeforeUpdate) => Promise<void> },
   ): Promise<{ readonly before: string | null; readonly task: string | undefined }>;
+  /** @throws AppError for no answer now, which says nothing about the update */
+  findUpdate(component: string, before: BeforeUpdate, options?: CallOptions): Promise<FoundUpdate>;
   /** @throws AppError for no answer now, which says nothing about the update */
   getUpdateProgress(task: string, options?: CallOptions): Promise<FirmwareUpdateProgress>;
 }

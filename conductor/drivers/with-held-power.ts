@@ -67,7 +67,20 @@ export function holdingPowerFirst(bmc: Bmc, hold: () => Promise<void>): Bmc {
         factoryReset: first(bios.factoryReset.bind(bios)),
       },
     }),
-    ...(firmware && { firmware: { ...firmware, startUpdate: first(firmware.startUpdate.bind(firmware)) } }),
+    ...(firmware && {
+      firmware: {
+        ...firmware,
+        // what is read before begins nothing
+        startUpdate: (update, withFile, options) =>
+          firmware.startUpdate(update, withFile, {
+            ...options,
+            beforeAsking: async (before) => {
+              await hold();
+              await options?.beforeAsking?.(before);
+            },
+          }),
+      },
+    }),
     ...(raid && {
       raid: {
         ...raid,

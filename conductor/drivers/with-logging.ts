@@ -167,6 +167,10 @@ function firmwareWithLogging(firmware: FirmwareInterface, watch: CallWatch): Fir
       logged(watch, 'start firmware update', 'info', { component: update.component }, () =>
         firmware.startUpdate(update, withFile, options),
       ),
+    findUpdate: (component, before, options) =>
+      logged(watch, 'look for firmware update', 'debug', { component }, () =>
+        firmware.findUpdate(component, before, options),
+      ),
     getUpdateProgress: (task, options) =>
       logged(watch, 'get firmware update', 'debug', { task }, () => firmware.getUpdateProgress(task, options)),
   };

@@ -73,6 +73,10 @@ export type WriteFacts = (tx: Transaction) => Promise<NodeChange>;
 /** Beyond what agents' steps answer. */
 export type ConductorStepOutcome =
   | StepOutcome
+  | (Extract<StepOutcome, { kind: 'wait' }> & {
+      /** Its limit takes the place of that of the step's waits before; else the first one's stays. */
+      readonly hasOwnLimit?: true;
+    })
   /** Success, with facts that are written together with it. */
   | { readonly kind: 'done'; readonly output?: unknown; readonly record: WriteFacts }
   | {

@@ -9,6 +9,8 @@ import { Action, lenient, Reference, ServiceRoot } from '#conductor/drivers/redf
 import { findManager, type RedfishSystem } from '#conductor/drivers/redfish/client/system.ts';
 import { monitorOf, readTask, throwIfFailed } from '#conductor/drivers/redfish/client/task.ts';
 import { lookAtTask } from '#conductor/drivers/redfish/client/task-states.ts';
+import type { RedfishAnswer } from '#conductor/drivers/redfish/client/transport.ts';
+import { findTask, readTaskPaths } from '#conductor/drivers/redfish/update-tasks.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const readTimeoutMs = 120_000;
@@ -69,19 +71,35 @@ export function redfishFirmware(system: RedfishSystem): FirmwareInterface {
       const found = requireComponent({ components, unread }, component, what);
       const way = wayOf(ways, { mustPush, found }, what);
       const limits = { timeoutMs: startTimeoutMs, signal };
+      const before = { version: found.version, tasks: await readTaskPaths(client, signal) };
       return attempted(what, async () => {
-        const answer = await (way.kind === 'fetch'
-          ? firstTaken(bodies(url, found.item), (body) =>
-              client.request({ method: 'POST', path: way.path, body, signal }),
-            )
-          : withFile((file) => {
-              const push = { path: way.path, file, forms: pushForms(found, makers) };
-              return way.kind === 'form' ? pushForm(system, push, limits) : pushRaw(system, push, limits);
-            }, signal));
+        const answer = await (way.kind === 'fetch' ? fetched() : withFile(pushed, signal));
         throwIfFailed(lookAtTask(answer), what);
         const task = monitorOf(answer, client.origin);
         return { before: found.version, task };
       });
+      async function fetched(): Promise<RedfishAnswer> {
+        await options?.beforeAsking?.(before);
+        return firstTaken(bodies(url, found.item), (body) =>
+          client.request({ method: 'POST', path: way.path, body, signal }),
+        );
+      }
+      async function pushed(file: string): Promise<RedfishAnswer> {
+        await options?.beforeAsking?.(before);
+        const push = { path: way.path, file, forms: pushForms(found, makers) };
+        return way.kind === 'form' ? pushForm(system, push, limits) : pushRaw(system, push, limits);
+      }
+    },
+    findUpdate: async (component, before, options) => {
+      const { signal } = callDeadline(options, inventoryTimeoutMs);
+      const { ways } = await readFirmware(system, signal);
+      const places = [ways.fetchPath, ways.formPath, ways.rawPath];
+      const found = await findTask(client, { before: before.tasks, places }, signal);
+      if (found.state !== 'nothing') return found;
+      // after the tasks: what has ended meanwhile shows its version
+      const { components } = await readFirmware(system, signal);
+      const now = components.find((each) => each.component === component)?.version;
+      return { state: now && before.version && now !== before.version ? 'another version' : 'nothing' };
     },
     getUpdateProgress: async (task, options) => {
       const { signal } = callDeadline(options, readTimeoutMs);

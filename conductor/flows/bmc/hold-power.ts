@@ -57,6 +57,18 @@ async function recordHold({ node, step, clock, record }: StepContext, forMs: num
   await record((tx) => updateNode(tx, node.uuid, { powerHold }));
 }
 
+/** Begins a step's time again, for the next of what it does one after the other. */
+export async function prolongOwnHold(
+  context: Pick<StepContext, 'node' | 'record' | 'step' | 'clock'>,
+  forMs: number,
+): Promise<void> {
+  const untilMs = context.clock.now().getTime() + forMs;
+  await changeOwnHold(context, context.step.uuid, (hold) => ({
+    ...hold,
+    until: new Date(Math.max(untilMs, Date.parse(hold.until))).toISOString(),
+  }));
+}
+
 /** An agent that is heard to be at the step still begins the step's time again. */
 export async function prolongHold(
   { node, clock, record }: Pick<StepContext, 'node' | 'clock' | 'record'>,

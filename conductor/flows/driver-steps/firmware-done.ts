@@ -16,19 +16,33 @@ const Done = z.object({
       /** Likewise: from then on the BMC has answered, without its task and with the version of before. */
       lostSince: z.number().nullable().default(null),
       resets: z.number(),
+      /** Likewise: when it was first asked for. */
+      since: z.number().nullable().default(null),
     }),
   ),
   /** The component that the BMC has been asked to write, or is about to be: a conductor that dies then does not know. */
   begun: z.string().nullable().default(null),
+  /** The same, with what the BMC showed before; absent where an older release has begun it. */
+  asked: z
+    .object({
+      component: z.string(),
+      before: z.object({ version: z.string().nullable(), tasks: z.array(z.string()).readonly().nullable() }),
+      since: z.number(),
+    })
+    .nullable()
+    .default(null),
   /** The reset that follows all updates has begun. */
   isResetting: z.boolean().default(false),
+  /** Milliseconds since the epoch: when it began. */
+  resetSince: z.number().nullable().default(null),
   wasReset: z.boolean(),
 });
 export type Done = z.infer<typeof Done>;
 export type Update = Done['updates'][number];
+export type Asked = NonNullable<Done['asked']>;
 
 export function readDone({ step }: StepContext): Done {
-  const none = { updates: [], begun: null, isResetting: false, wasReset: false };
+  const none = { updates: [], begun: null, asked: null, isResetting: false, resetSince: null, wasReset: false };
   return Done.safeParse(step.output).data ?? none;
 }
 

@@ -1,15 +1,13 @@
 import { z } from 'zod';
-import type { FirmwareInterface, FirmwareUpdateProgress } from '#conductor/drivers/interfaces.ts';
+import type { FirmwareUpdateProgress } from '#conductor/drivers/interfaces.ts';
 import { readFirmware, rememberFirmware } from '#conductor/flows/bmc/firmware-store.ts';
-import { forgetReset, hasBeenReset, saysItIsOver } from '#conductor/flows/bmc/hold-power.ts';
+import { forgetReset, hasBeenReset, prolongOwnHold } from '#conductor/flows/bmc/hold-power.ts';
 import { awaitReset, ramdiskIsUp, resetMachine } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
 import { onRequest, requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
-import {
-  checksumPattern,
-  describeWrongChecksum,
-  withFirmwareImage,
-} from '#conductor/flows/driver-steps/fetch-firmware-image.ts';
+import { checksumPattern, describeWrongChecksum } from '#conductor/flows/driver-steps/fetch-firmware-image.ts';
 import { type Done, note, readDone, type Update, untilReset } from '#conductor/flows/driver-steps/firmware-done.ts';
+import { startUpdate } from '#conductor/flows/driver-steps/firmware-start.ts';
+import { updateMs, waitingFor } from '#conductor/flows/driver-steps/firmware-time.ts';
 import { settling, settlingLater } from '#conductor/flows/driver-steps/settle-left.ts';
 import { refusing } from '#conductor/flows/log/changed-nothing.ts';
 import {
@@ -19,11 +17,7 @@ import {
   stepArgs,
 } from '#conductor/flows/step-context.ts';
 import { AppError, errorChain, errorCode } from '#shared/errors/app-error.ts';
-import { checkOutboundUrl } from '#shared/peers/outbound-url.ts';
 
-const pollMs = 5_000;
-/** BMCs write for minutes each, and are away for as long when it is their own. */
-const updateMs = 60 * 60_000;
 /** How long a BMC may show the version of before once it answers again. */
 const staleVersionMs = 10 * 60_000;
 /** How long an update may wait before the machine is reset for it, and reset again. */
@@ -65,7 +59,7 @@ export const firmwareUpdate: DriverStep = {
   description: 'Writes new firmware, one component after the other, then resets the machine once.',
   args: UpdateArgs,
   isOffered: (bmc) => bmc.firmware !== undefined,
-  mustNotLosePower: (context) => UpdateArgs.parse(stepArgs(context)).settings.length * updateMs,
+  mustNotLosePower: () => updateMs,
   run: (context) => settling(context, goOn),
   resume: (context) => settlingLater(context, goOn),
 };
@@ -74,7 +68,7 @@ async function goOn(context: StepContext): Promise<ConductorStepOutcome> {
   const { settings } = UpdateArgs.parse(stepArgs(context));
   const done = readDone(context);
   for (const [index, setting] of settings.entries()) {
-    const begin = () => start(context, done, setting);
+    const begin = () => startUpdate(context, done, setting);
     const update = done.updates[index] ?? (await (index === 0 ? refusing(context, begin) : begin()));
     if ('kind' in update) return update;
     done.updates[index] = update;
@@ -99,7 +93,10 @@ async function resetOnce(context: StepContext, done: Done): Promise<ConductorSte
   if (!done.isResetting || !(await hasBeenReset(context))) {
     // the machine may have been off for an update before
     await forgetReset(context, context.step.uuid);
+    // it writes as it starts
+    await prolongOwnHold(context, updateMs);
     done.isResetting = true;
+    done.resetSince = context.clock.now().getTime();
     for (const update of untilReset(done)) update.lostSince = null;
     await note(context, done);
     outcome = await resetMachine(context, () => Promise.resolve({ kind: 'done' }));
@@ -111,56 +108,14 @@ async function resetOnce(context: StepContext, done: Done): Promise<ConductorSte
 
 /**
  * Many machines write new firmware as they start, which a ramdisk that comes back has outlived. Without one, the versions
- * show it; where they don't change, it is given time. `undefined` = it is over.
+ * show it, of all updates side by side; where they don't change, it is given time. `undefined` = it is over.
  */
 async function awaitStart(context: StepContext, done: Done): Promise<ConductorStepOutcome | undefined> {
   if (!done.wasReset || (await ramdiskIsUp(context))) return undefined;
-  for (const update of untilReset(done)) {
-    const about = `the machine to start with the new ${update.component}`;
-    const waits = await awaitChange(context, { done, update, about, isOver: 'the machine has been reset' });
-    if (waits) return waits;
-  }
-  return undefined;
-}
-
-async function start(
-  context: StepContext,
-  done: Done,
-  { component, url, checksum }: z.infer<typeof UpdateArgs>['settings'][number],
-): Promise<Update | ConductorStepOutcome> {
-  checkOutboundUrl(`firmware.update: settings: ${component}`, url, context.config.outbound.images);
-  const isRepeated = done.begun === component;
-  done.begun = component;
-  if (!isRepeated) await note(context, done);
-  let started: Awaited<ReturnType<FirmwareInterface['startUpdate']>>;
-  try {
-    started = await requireOffered(context, (bmc) => bmc.firmware).startUpdate(
-      { component, url, mustPush: checksum !== undefined },
-      (use, limit) => withFirmwareImage({ url, checksum, rules: context.config.outbound.images, signal: limit }, use),
-      { signal: context.signal },
-    );
-  } catch (error) {
-    // the BMC may still be at what a conductor asked for that died before it could note its task
-    const isOfBmc = ['bmc_error', 'unavailable', 'timeout'].includes(errorCode(error));
-    const mayBeAtIt = isRepeated && isOfBmc;
-    // a web server that has failed amid its answer may have begun it
-    const isUnclear = isOfBmc && !saysItIsOver(error, context.step);
-    if (context.signal.aborted || !(mayBeAtIt || isUnclear)) throw error;
-    const reason = `the BMC to accept the update of ${component}: ${errorChain(error)}`;
-    const timeoutMs = isUnclear && errorCode(error) === 'bmc_error' ? context.config.retryTimeoutMs : updateMs;
-    return { kind: 'again', reason, timeoutMs, checkEveryMs: Math.min(pollMs, timeoutMs / 4) };
-  }
-  const update: Update = {
-    component,
-    before: started.before,
-    task: started.task ?? null,
-    hasEnded: false,
-    pendingSince: null,
-    lostSince: null,
-    resets: 0,
-  };
-  await note(context, { ...done, updates: [...done.updates, update] });
-  return update;
+  const updates = untilReset(done);
+  if (updates.length === 0) return undefined;
+  const about = `the machine to start with the new ${updates.map(({ component }) => component).join(', ')}`;
+  return awaitChange(context, { done, updates, about, isOver: 'the machine has been reset' });
 }
 
 /** `undefined` = it has ended. */
@@ -174,36 +129,49 @@ async function awaitEnd(context: StepContext, done: Done, update: Update): Promi
     });
   } catch (error) {
     // a BMC that restarts answers anything, or nothing: only the task's own word ends the update
-    return unanswered(context, { done, update, about }, error);
+    return unanswered(context, { done, updates: [update], about }, error);
   }
-  if (progress.state !== 'lost') await noteLost(context, done, update, null);
+  if (progress.state !== 'lost') await noteLost(context, done, [update], null);
   if (progress.state === 'failed') throw new AppError('bmc_error', `update ${update.component}: ${progress.why}`);
   if (progress.state === 'pending') return resetForUpdate(context, done, update);
   if (progress.state === 'lost') return awaitVersion(context, done, update);
   if (progress.state === 'done') return undefined;
-  return waiting(progress.percent === undefined ? about : `${about} (${progress.percent} %)`);
+  return waitingFor(context, update.since, progress.percent === undefined ? about : `${about} (${progress.percent} %)`);
 }
 
 /** @throws what ends the work here: a conductor that stops, or has lost its lease or its database */
 async function unanswered(
   context: StepContext,
-  { done, update, about }: { readonly done: Done; readonly update: Update; readonly about: string },
+  { done, updates, about }: Pick<Change, 'done' | 'updates' | 'about'>,
   error: unknown,
 ): Promise<ConductorStepOutcome> {
   if (context.signal.aborted || ['lease_lost', 'database_error'].includes(errorCode(error))) throw error;
-  await noteLost(context, done, update, null);
-  return waiting(`${about}, which does not answer now: ${errorChain(error)}`);
+  await noteLost(context, done, updates, null);
+  return waitingFor(context, sinceOf(done, updates), `${about}, which does not answer now: ${errorChain(error)}`);
 }
 
-async function noteLost(context: StepContext, done: Done, update: Update, since: number | null): Promise<void> {
-  if (update.lostSince === since) return;
-  update.lostSince = since;
+async function noteLost(
+  context: StepContext,
+  done: Done,
+  updates: readonly Update[],
+  since: number | null,
+): Promise<void> {
+  const changed = updates.filter(({ lostSince }) => lostSince !== since);
+  if (changed.length === 0) return;
+  for (const update of changed) update.lostSince = since;
   await note(context, done);
+}
+
+/** Finds when the updates that are waited for began, or the reset that follows them. */
+function sinceOf({ wasReset, resetSince }: Done, updates: readonly Update[]): number | null {
+  const began = updates.flatMap(({ since }) => since ?? []);
+  if (wasReset) return resetSince;
+  return began.length === 0 ? null : Math.max(...began);
 }
 
 /** Some BMCs write at the next reset, but do not say so: an update that does not begin in time gets one. */
 async function resetForUpdate(context: StepContext, done: Done, update: Update): Promise<ConductorStepOutcome> {
-  const waits = waiting(`the BMC to begin the update of ${update.component}`);
+  const waits = waitingFor(context, update.since, `the BMC to begin the update of ${update.component}`);
   const now = context.clock.now().getTime();
   const since = update.pendingSince ?? now;
   const isDue = now - since >= (update.resets === 0 ? firstResetMs : nextResetMs);
@@ -227,37 +195,42 @@ async function awaitVersion(
 ): Promise<ConductorStepOutcome | undefined> {
   const lacks = update.task === null ? 'names no task for' : 'has forgotten';
   const about = `the BMC, which ${lacks} the update of ${update.component}, to show its version`;
-  return awaitChange(context, { done, update, about, isOver: `the BMC ${lacks} the firmware update` });
+  return awaitChange(context, { done, updates: [update], about, isOver: `the BMC ${lacks} the firmware update` });
 }
 
 interface Change {
   readonly done: Done;
-  readonly update: Update;
+  readonly updates: readonly Update[];
   readonly about: string;
   readonly isOver: string;
 }
 
-/** Waits until the BMC shows another version than before, or has shown that of before for minutes; `undefined` = so it is. */
-async function awaitChange(
-  context: StepContext,
-  { done, update, about, isOver }: Change,
-): Promise<ConductorStepOutcome | undefined> {
-  let now: string | null | undefined;
+/**
+ * Waits until the BMC shows another version of each than before, or has shown that of before for minutes; `undefined` = so
+ * it is.
+ */
+async function awaitChange(context: StepContext, change: Change): Promise<ConductorStepOutcome | undefined> {
+  const { done, updates, about, isOver } = change;
+  let shown: ReadonlyMap<string, string | null>;
   try {
     const components = await requireOffered(context, (bmc) => bmc.firmware).getComponents({ signal: context.signal });
-    now = components.find((each) => each.component === update.component)?.version;
+    shown = new Map(components.map(({ component, version }) => [component, version]));
   } catch (error) {
-    return unanswered(context, { done, update, about }, error);
+    return unanswered(context, change, error);
   }
-  if (now && update.before && now !== update.before) return undefined;
+  const late = updates.filter(({ component, before }) => {
+    const now = shown.get(component);
+    return !(now && before && now !== before);
+  });
+  if (late.length === 0) return undefined;
   const nowMs = context.clock.now().getTime();
-  const sinceMs = update.lostSince ?? nowMs;
-  await noteLost(context, done, update, sinceMs);
+  const sinceMs = Math.max(...late.map(({ lostSince }) => lostSince ?? nowMs));
+  await noteLost(context, done, late, sinceMs);
   // some BMCs name a component by its version: the new one has another name
-  const isKnown = now !== undefined || update.hasEnded;
-  if (!isKnown || nowMs - sinceMs < staleVersionMs) return waiting(about);
+  const areKnown = late.every(({ component, hasEnded }) => shown.has(component) || hasEnded);
+  if (!areKnown || nowMs - sinceMs < staleVersionMs) return waitingFor(context, sinceOf(done, updates), about);
   context.log.warn(
-    { component: update.component, version: now },
+    { components: late.map(({ component }) => component) },
     `${isOver}, and the BMC shows the version of before: taken for the same version, written again`,
   );
   return undefined;
@@ -277,8 +250,4 @@ async function finish(context: StepContext, { updates }: Done): Promise<Conducto
       return {};
     },
   };
-}
-
-function waiting(reason: string): ConductorStepOutcome {
-  return { kind: 'wait', reason, timeoutMs: updateMs, checkEveryMs: pollMs };
 }

@@ -196,9 +196,10 @@ async function recordWait(
   const unchanged =
     step.state === 'waiting' && step.waitingFor === outcome.reason && step.runAgain === (outcome.kind === 'again');
   const { wait } = flowKinds[flow.kind].events;
+  const waitUntil = 'hasOwnLimit' in outcome ? null : step.waitUntil;
   const logged = unchanged
     ? Promise.resolve()
-    : recordStepEvent(tx, step, 'waiting', {
+    : recordStepEvent(tx, { ...step, waitUntil }, 'waiting', {
         conductor,
         now,
         waitingFor: outcome.reason,
@@ -208,7 +209,7 @@ async function recordWait(
       });
   const begins = !unchanged && wait && nextProvisionState(node.provisionState, wait);
   const moved = begins ? applyEvent(tx, node, wait, { conductor }) : Promise.resolve();
-  const limit = outcome.kind === 'again' ? step.retryUntil : step.waitUntil;
+  const limit = outcome.kind === 'again' ? step.retryUntil : waitUntil;
   const leftMs = limit ? limit.getTime() - now.getTime() : outcome.timeoutMs;
   const changed = updateFlow(tx, flow.uuid, {
     // nobody waits longer than was said

@@ -72,6 +72,7 @@ const services = {
   Task: resource({
     ...may({ TaskState: z.enum(['New', 'Pending', 'Running', 'Completed', 'Exception']), TaskStatus: health }),
     ...may({ TaskMonitor: z.string(), Messages: z.array(message) }),
+    ...may({ Payload: z.strictObject(may({ HttpOperation: text, TargetUri: text })) }),
   }),
   EventService: resource({
     ...may({ ServiceEnabled: flag, DeliveryRetryAttempts: z.number(), DeliveryRetryIntervalSeconds: z.number() }),

@@ -117,6 +117,8 @@ export interface Quirks {
   tasks: boolean;
   /** How often a task monitor answers 202 before it is done. */
   taskPolls: number;
+  /** How tasks are listed: with the request of each, as most makers do, without it, or not at all. */
+  taskList: 'with requests' | 'without requests' | 'empty';
   /** Tasks end as failed, without effect. */
   failTasks: boolean;
   /** Milliseconds that a power change takes, PoweringOn or PoweringOff meanwhile. */
@@ -264,6 +266,7 @@ export const standardQuirks: Readonly<Quirks> = {
   deadSettingsLinks: false,
   tasks: false,
   taskPolls: 1,
+  taskList: 'with requests',
   failTasks: false,
   slowPowerMs: 0,
   ignoredPowerActions: 0,

@@ -32,7 +32,7 @@ import { accountPath, sessionsPath } from '#test/simulators/redfish/service-reso
 import type { ServiceOptions, ServiceRequest, ServiceState } from '#test/simulators/redfish/service-state.ts';
 import { authenticated, createSession, endSession } from '#test/simulators/redfish/sessions.ts';
 import { createSimulatedStorage, createVolume, deleteVolume, volumesPath } from '#test/simulators/redfish/storage.ts';
-import { perform, pollTask } from '#test/simulators/redfish/tasks.ts';
+import { perform, pollTask, taskResources } from '#test/simulators/redfish/tasks.ts';
 import {
   createSimulatedFirmware,
   pushPath,
@@ -67,6 +67,7 @@ export function createService(options: ServiceOptions): RedfishService {
     ...options,
     sessions: new Map(),
     tasks: new Map(),
+    taskTargets: new Map(),
     bios: createSimulatedBios(),
     storage: createSimulatedStorage(),
     firmware: createSimulatedFirmware(),
@@ -81,7 +82,14 @@ export function createService(options: ServiceOptions): RedfishService {
     transition: undefined,
   };
   return {
-    handle: (request) => handle(state, request),
+    handle: async (request) => {
+      const before = [...state.tasks.keys()];
+      const answer = await handle(state, request);
+      for (const id of request.method === 'GET' ? [] : state.tasks.keys()) {
+        if (!before.includes(id) && !state.taskTargets.has(id)) state.taskTargets.set(id, request.path);
+      }
+      return answer;
+    },
     dropSessions: () => state.sessions.clear(),
     restart: () => {
       state.sessions.clear();
@@ -129,7 +137,7 @@ async function handle(state: ServiceState, request: ServiceRequest): Promise<Ans
   const event = eventAction(state, { method, path, body: request.body });
   if (event) return event;
   if (path === volumesPath && method === 'POST') return createVolume(state, request.body);
-  const resources = await resourcesOf(state);
+  const resources = { ...(await resourcesOf(state)), ...taskResources(state) };
   const resource = resources[path];
   if (resource === undefined) {
     return errorAnswer(404, 'ResourceNotFound', { text: `The resource at the URI ${path} was not found.` });

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type Answer, errorAnswer } from '#test/simulators/redfish/answers.ts';
+import { collection } from '#test/simulators/redfish/service-resources.ts';
 import type { ServiceState } from '#test/simulators/redfish/service-state.ts';
 
 /** Does it at once, or as a task that is asked after; however this BMC answers. */
@@ -49,7 +50,32 @@ export function pollTask(state: ServiceState, id: string): Answer {
 
 const monitorPath = (id: string): string => `/redfish/v1/TaskService/TaskMonitors/${id}`;
 
-function task(id: string, taskState: 'Pending' | 'Running' | 'Completed' | 'Exception'): Record<string, unknown> {
+const tasksPath = '/redfish/v1/TaskService/Tasks';
+
+/** The list of tasks, and each as itself, by path. */
+export function taskResources({ tasks, taskTargets, quirks }: ServiceState): Record<string, Record<string, unknown>> {
+  if (quirks.taskList === 'empty') return {};
+  const ids = [...tasks.keys()];
+  const shown = ids.map((id) => {
+    const { polls = 0, failed = false, shown: word = 'Running' } = tasks.get(id) ?? {};
+    const { '@odata.id': path, ...about } = task(id, polls > 0 ? word : failed ? 'Exception' : 'Completed');
+    const target = quirks.taskList === 'with requests' ? taskTargets.get(id) : undefined;
+    return [path, { ...about, ...(target && { Payload: { HttpOperation: 'POST', TargetUri: target } }) }] as const;
+  });
+  return {
+    [tasksPath]: collection(
+      'TaskCollection',
+      'Tasks',
+      ids.map((id) => `${tasksPath}/${id}`),
+    ),
+    ...Object.fromEntries(shown),
+  };
+}
+
+function task(
+  id: string,
+  taskState: 'Pending' | 'Running' | 'Completed' | 'Exception',
+): Record<string, unknown> & { readonly '@odata.id': string } {
   return {
     '@odata.id': `/redfish/v1/TaskService/Tasks/${id}`,
     '@odata.type': '#Task.v1_5_0.Task',

@@ -17,9 +17,12 @@ export const ServiceRoot = z.looseObject({
   Managers: lenient(Reference),
   SessionService: lenient(Reference),
   UpdateService: lenient(Reference),
+  Tasks: lenient(Reference),
   EventService: lenient(Reference),
   Links: lenient(z.looseObject({ Sessions: lenient(Reference) })),
 });
+
+export const TaskService = z.looseObject({ Tasks: lenient(Reference) });
 
 export const SessionService = z.looseObject({ Sessions: lenient(Reference) });
 
@@ -127,6 +130,7 @@ export const Task = z
     Messages: lenient(z.array(Message)),
     Message: lenient(z.string()),
     MessageId: lenient(z.string()),
+    Payload: lenient(z.looseObject({ TargetUri: lenient(z.string()) })),
   })
   .transform(({ JobState: state, JobStatus: status, Message: text, MessageId: id, ...task }) => ({
     ...task,

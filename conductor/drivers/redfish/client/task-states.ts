@@ -90,3 +90,7 @@ export function lookAtTask({ status, body }: Pick<RedfishAnswer, 'status' | 'bod
   const ended = phase === 'completed' ? `${word} with status ${task?.TaskStatus ?? 'Critical'}` : word;
   return { state: 'failed', why: `the BMC's task ended as ${ended}${text ? `: ${text}` : ''}` };
 }
+
+export function isOpen({ state }: TaskLook): boolean {
+  return state === 'pending' || state === 'running';
+}

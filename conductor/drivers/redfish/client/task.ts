@@ -3,7 +3,7 @@ import type { RedfishClient } from '#conductor/drivers/redfish/client/client.ts'
 import { httpStatusOf } from '#conductor/drivers/redfish/client/errors.ts';
 import { ownPath } from '#conductor/drivers/redfish/client/own-path.ts';
 import { Task } from '#conductor/drivers/redfish/client/schemas.ts';
-import { lookAtTask, type TaskLook } from '#conductor/drivers/redfish/client/task-states.ts';
+import { isOpen, lookAtTask, type TaskLook } from '#conductor/drivers/redfish/client/task-states.ts';
 import type { RedfishAnswer } from '#conductor/drivers/redfish/client/transport.ts';
 import type { Clock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -93,10 +93,6 @@ async function lookAgain(
     if (signal.aborted) throw error;
     return undefined;
   }
-}
-
-function isOpen({ state }: TaskLook): boolean {
-  return state === 'pending' || state === 'running';
 }
 
 /** `lost`: HPE deletes a task's monitor when it ends, and a BMC that has restarted knows none. */

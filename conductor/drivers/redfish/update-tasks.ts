@@ -1,0 +1,53 @@
+import type { FoundUpdate } from '#conductor/drivers/interfaces.ts';
+import type { RedfishClient } from '#conductor/drivers/redfish/client/client.ts';
+import { readEach, readMemberPaths } from '#conductor/drivers/redfish/client/collection.ts';
+import { ownPath } from '#conductor/drivers/redfish/client/own-path.ts';
+import { readResource } from '#conductor/drivers/redfish/client/resource.ts';
+import { ServiceRoot, Task, TaskService } from '#conductor/drivers/redfish/client/schemas.ts';
+import { isOpen, lookAtTask } from '#conductor/drivers/redfish/client/task-states.ts';
+import { errorCode } from '#shared/errors/app-error.ts';
+
+/** Tasks of a BMC by which it is seen whether an update has begun whose answer was lost. */
+
+/** Reads the paths of the BMC's tasks; `null` where it has no list of them, or where that can't be read now. */
+export async function readTaskPaths(client: RedfishClient, signal: AbortSignal): Promise<readonly string[] | null> {
+  try {
+    const root = (await readResource(client, '/redfish/v1/', ServiceRoot, signal)).data;
+    const service = root.Tasks?.['@odata.id'];
+    if (service === undefined) return null;
+    const tasks = (await readResource(client, service, TaskService, signal)).data.Tasks?.['@odata.id'];
+    return tasks === undefined ? null : await readMemberPaths(client, tasks, signal);
+  } catch (error) {
+    if (signal.aborted || !['bmc_error', 'unavailable', 'timeout'].includes(errorCode(error))) throw error;
+    client.log.debug({ err: error, bmc: client.origin }, 'the tasks of the BMC can not be read');
+    return null;
+  }
+}
+
+/**
+ * Finds the task of an update among those that were not there before: the one whose request went to one of the places where
+ * updates are asked for (DMTF Task, `Payload.TargetUri`). A new one that says nothing of its request may be it for as long
+ * as it is at work; so may one that can't be read.
+ */
+export async function findTask(
+  client: RedfishClient,
+  { before, places }: { readonly before: readonly string[] | null; readonly places: readonly (string | undefined)[] },
+  signal: AbortSignal,
+): Promise<FoundUpdate> {
+  const now = before === null ? null : await readTaskPaths(client, signal);
+  if (before === null || now === null) return { state: 'nothing' };
+  const added = now.filter((path) => !before.includes(path));
+  const { read, unread } = await readEach(client, added, Task, signal);
+  const looks = read.map(({ path, data }) => {
+    const { TargetUri: target } = data.Payload ?? {};
+    const isOwn = target ? places.includes(ownPath(target, client.origin)) : undefined;
+    return { path, isOwn, look: lookAtTask({ status: 200, body: data }) };
+  });
+  const own = looks.filter(({ isOwn }) => isOwn);
+  // asked for more than once: while one of them runs the others don't count
+  const areAtWork = own.length > 1 && own.some(({ look }) => isOpen(look));
+  const task = areAtWork ? undefined : (own.findLast(({ look }) => look.state === 'done') ?? own.at(-1));
+  if (task) return { state: 'task', task: task.path };
+  const mayBeIt = looks.some(({ isOwn, look }) => isOpen(look) && isOwn !== false);
+  return { state: mayBeIt || unread.length > 0 ? 'at work' : 'nothing' };
+}
