@@ -87,6 +87,7 @@ const nxos: TextSystem = {
   quiet: /^terminal (length|width) \d+$/,
   show: (command, config) => {
     if (command === 'show vlan brief') return vlanTable(config);
+    if (command === 'show running-config | include "version|dot1q tag native"') return 'version 9.3(5)';
     if (command === 'show running-config vlan') return `vlan ${vlanNumbers(config).join(',')}\n${vlanSections(config)}`;
     // it shows no defaults
     const isDefault = (line: string) =>
@@ -156,6 +157,7 @@ const iosXe: TextSystem = {
     const isDefault = (line: string) => ['switchport', 'switchport access vlan 1'].includes(line);
     if (command === 'show running-config | section ^interface') return interfacesOf(config, isDefault);
     if (/^show running-config \| section \^(vlan|monitor session|app-hosting)$/.test(command)) return '';
+    if (command === 'show running-config | include ^vlan dot1q tag native') return '';
     if (command === 'show interfaces switchport') {
       return [...config]
         .filter(([section]) => section.startsWith('interface '))

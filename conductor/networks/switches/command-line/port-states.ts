@@ -48,10 +48,11 @@ function ownNumber({ rows, access: { bondNumbers } }: SwitchAt, name: string): n
 export function requireSettable(
   { access }: SwitchAt,
   settings: readonly SwitchPortSetting[],
-  { fixed }: SwitchSnapshot,
+  { fixed, untaggedRefused }: SwitchSnapshot,
 ): void {
   for (const { portId, vlans } of settings) {
-    const why = fixed?.get(portId);
+    const isMixed = vlans.untagged !== undefined && vlans.tagged.length > 0;
+    const why = fixed?.get(portId) ?? (isMixed ? untaggedRefused : undefined);
     if (why === undefined) continue;
     throw new AppError(
       'switch_error',

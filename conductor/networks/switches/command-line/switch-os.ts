@@ -10,6 +10,8 @@ export interface SwitchSnapshot {
   readonly unread?: ReadonlyMap<string, readonly string[]>;
   /** Ports that can't be set: why, and what is to be done about it. */
   readonly fixed?: ReadonlyMap<string, string>;
+  /** Why no trunk can have an untagged VLAN, and what is to be done about it. */
+  readonly untaggedRefused?: string;
   /** VLANs that ports with `other` settings carry, where that is known. */
   readonly carried?: ReadonlyMap<string, readonly number[]>;
   /** Ports, of these, that go down, for `hold`. One that was left down has `other` VLANs. */

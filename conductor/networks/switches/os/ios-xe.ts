@@ -7,6 +7,7 @@ import {
   vlansInTable,
 } from '#conductor/networks/switches/command-line/lines/interface-sections.ts';
 import { mirrorLines } from '#conductor/networks/switches/command-line/lines/port-lists.ts';
+import { nativeIsTagged, tagsNative } from '#conductor/networks/switches/command-line/lines/switchport-lines.ts';
 import { switchportRows } from '#conductor/networks/switches/command-line/lines/switchport-rows.ts';
 import { shell } from '#conductor/networks/switches/command-line/shell.ts';
 import { shellForms } from '#conductor/networks/switches/command-line/shell-forms.ts';
@@ -62,16 +63,18 @@ export const iosXe: SwitchOs = {
       'show vlan brief',
       'show interfaces switchport',
       'show running-config | section ^monitor session',
+      'show running-config | include ^vlan dot1q tag native',
     ],
-    parse: ([config = '', vlans = '', switchports = '', monitors = '']) => {
+    parse: ([config = '', vlans = '', switchports = '', monitors = '', native = '']) => {
       const sections = interfaceSections(config);
       const longName = (name: string): string => iosXe.portName?.(name) ?? name;
       const shown = shownPorts(switchports, longName);
       const sessions = monitors.split('\n').map((line) => line.trim());
       return {
-        ...readIosPorts(sections, shown, (portId) => mirrorLines(sessions, portId, longName)),
+        ...readIosPorts(sections, shown, tagsNative(native), (portId) => mirrorLines(sessions, portId, longName)),
         // `switchport` makes an access port of VLAN 1 of a routed one
         goDown: portsGoingDown(sections, (_, lines) => lines.includes('no switchport') && !lines.includes('shutdown')),
+        ...(tagsNative(native) ? { untaggedRefused: nativeIsTagged } : {}),
         vlans: vlansInTable(vlans),
         rows: rowsFor(sections, shown),
       };

@@ -6,6 +6,7 @@ import {
   vlansInTable,
   vlansNamedAlone,
 } from '#conductor/networks/switches/command-line/lines/interface-sections.ts';
+import { nativeIsTagged, tagsNative } from '#conductor/networks/switches/command-line/lines/switchport-lines.ts';
 import { switchportRows } from '#conductor/networks/switches/command-line/lines/switchport-rows.ts';
 import { shell } from '#conductor/networks/switches/command-line/shell.ts';
 import { shellForms } from '#conductor/networks/switches/command-line/shell-forms.ts';
@@ -38,12 +39,19 @@ export const nxos: SwitchOs = {
   // but for `lldp chassis-id switch`, from 10.2(3)F on
   chassisIdPerPort: /\bNX-OS\b/,
   read: {
-    commands: ['show running-config interface', 'show interface switchport', 'show vlan brief'],
-    parse: ([config = '', switchports = '', vlans = '']) => {
+    // NX-API knows no answer without text: the version is one
+    commands: [
+      'show running-config interface',
+      'show interface switchport',
+      'show vlan brief',
+      'show running-config | include "version|dot1q tag native"',
+    ],
+    parse: ([config = '', switchports = '', vlans = '', native = '']) => {
       const shown = shownPorts(switchports);
       const sections = interfaceSections(config);
       return {
-        ...readNxosPorts(sections, shown),
+        ...readNxosPorts(sections, shown, tagsNative(native)),
+        ...(tagsNative(native) ? { untaggedRefused: nativeIsTagged } : {}),
         // `switchport` makes an access port of VLAN 1 of a routed one
         goDown: portsGoingDown(
           sections,

@@ -68,8 +68,16 @@ export function trunkLines(opens: string, vlans: PortVlans, { beforeMode = [], a
 /** VLAN of a port whose configuration has no line about it. */
 export const defaultVlan = 1;
 
+/** Whether the switch sends the native VLAN of each trunk with a tag, and drops what comes to a trunk without one. */
+export function tagsNative(config: string): boolean {
+  return /^\s*vlan dot1q tag native( .*)?$/m.test(config);
+}
+
+export const nativeIsTagged =
+  'the switch tags the native VLAN of all trunks (vlan dot1q tag native): take that line away, or give the network tagged VLANs alone';
+
 /** The VLANs of a trunk from its lines in the configuration; long lists go on with `add`. */
-export function trunkVlans(lines: readonly string[]): FoundVlans {
+export function trunkVlans(lines: readonly string[], isNativeTagged = false): FoundVlans {
   const [list, ...others] = lines.flatMap(
     (line) => /^switchport trunk allowed vlan (?!add )(.+)$/.exec(line)?.[1] ?? [],
   );
@@ -80,5 +88,5 @@ export function trunkVlans(lines: readonly string[]): FoundVlans {
   const listed = readVlans([...(list === 'none' ? [] : [list]), ...more].join());
   const native = vlanAfter(lines, 'switchport trunk native vlan', defaultVlan);
   if (!listed || native === undefined) return 'other';
-  return portVlans(listed.includes(native) ? native : undefined, listed);
+  return portVlans(listed.includes(native) && !isNativeTagged ? native : undefined, listed);
 }

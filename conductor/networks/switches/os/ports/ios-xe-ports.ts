@@ -26,6 +26,8 @@ export interface ShownPort {
   readonly encapsulation: string | undefined;
   readonly accessVlan: number | undefined;
   readonly voiceVlan: string | undefined;
+  /** Whether the native VLAN goes with a tag. */
+  readonly isNativeTagged: boolean;
 }
 
 export function shownPorts(text: string, longName: (name: string) => string): Map<string, ShownPort> {
@@ -41,6 +43,7 @@ export function shownPorts(text: string, longName: (name: string) => string): Ma
         encapsulation: field('Administrative Trunking Encapsulation'),
         accessVlan: readVlan(/^\d+/.exec(field('Access Mode VLAN') ?? '')?.[0]),
         voiceVlan: field('Voice VLAN'),
+        isNativeTagged: field('Operational Native VLAN tagging') === 'enabled',
       };
       return [[longName(name), shown] as const];
     }),
@@ -48,23 +51,27 @@ export function shownPorts(text: string, longName: (name: string) => string): Ma
 }
 
 /** Whether the port does otherwise than its lines say: a template, a login by 802.1X or a session of SPAN has set it. */
-function contradicts(lines: readonly string[], shown: ShownPort | undefined): boolean {
+function contradicts(lines: readonly string[], shown: ShownPort | undefined, isNativeTagged: boolean): boolean {
   if (!shown) return false;
   const { isSwitchport, mode, accessVlan, voiceVlan = 'none' } = shown;
   if (voiceVlan !== 'none' || isSwitchport === lines.includes('no switchport') || mode === undefined) return true;
   if (mode.startsWith('down')) return false;
-  if (lines.includes('switchport mode trunk')) return !mode.startsWith('trunk');
+  if (lines.includes('switchport mode trunk'))
+    return !mode.startsWith('trunk') || (shown.isNativeTagged && !isNativeTagged);
   return !mode.startsWith('static access') || accessVlan !== vlanAfter(lines, 'switchport access vlan', defaultVlan);
 }
 
 export function readIosPorts(
   sections: ReadonlyMap<string, readonly string[]>,
   shown: ReadonlyMap<string, ShownPort>,
+  isNativeTagged: boolean,
   mirrorsOf: (portId: string) => readonly string[],
 ) {
   const all = [...sections].map(([portId, lines]) => [portId, [...lines, ...mirrorsOf(portId)]] as const);
   return {
-    ...knownPorts(all, words, (lines, portId) => (contradicts(lines, shown.get(portId)) ? 'other' : vlansOf(lines))),
+    ...knownPorts(all, words, (lines, portId) =>
+      contradicts(lines, shown.get(portId), isNativeTagged) ? 'other' : vlansOf(lines, isNativeTagged),
+    ),
     carried: carriedBy(sections, (lines, portId) => carriedVlans(lines, portId, shown)),
   };
 }
@@ -88,9 +95,9 @@ function carriedVlans(
   return [access, ...phones.map((line) => readVlan(line.slice(voiceLine.length + 1)))];
 }
 
-function vlansOf(lines: readonly string[]): FoundVlans {
+function vlansOf(lines: readonly string[], isNativeTagged: boolean): FoundVlans {
   if (lines.includes('no switchport') || describedIn(lines).isDown) return 'other';
-  if (lines.includes('switchport mode trunk')) return trunkVlans(lines);
+  if (lines.includes('switchport mode trunk')) return trunkVlans(lines, isNativeTagged);
   const access = vlanAfter(lines, 'switchport access vlan', defaultVlan);
   return lines.includes('switchport mode access') && access !== undefined ? portVlans(access) : 'other';
 }

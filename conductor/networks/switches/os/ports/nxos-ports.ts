@@ -43,9 +43,13 @@ export function isSwitchport(lines: readonly string[], shown: ShownPort | undefi
   return shown?.isSwitchport === true && !lines.includes('no switchport');
 }
 
-export function readNxosPorts(sections: ReadonlyMap<string, readonly string[]>, shown: ReadonlyMap<string, ShownPort>) {
+export function readNxosPorts(
+  sections: ReadonlyMap<string, readonly string[]>,
+  shown: ReadonlyMap<string, ShownPort>,
+  isNativeTagged: boolean,
+) {
   return {
-    ...knownPorts(sections, switchportWords, (lines, portId) => vlansOf(lines, shown.get(portId))),
+    ...knownPorts(sections, switchportWords, (lines, portId) => vlansOf(lines, shown.get(portId), isNativeTagged)),
     carried: carriedBy(sections, (lines, portId) => carriedVlans(lines, portId, shown.get(portId))),
   };
 }
@@ -66,7 +70,7 @@ function carriedVlans(
   return [...allVlans(found), ...phones.map((line) => readVlan(line.slice(voiceLine.length + 1)))];
 }
 
-function vlansOf(lines: readonly string[], shown: ShownPort | undefined): FoundVlans {
+function vlansOf(lines: readonly string[], shown: ShownPort | undefined, isNativeTagged = false): FoundVlans {
   if (!shown || !isSwitchport(lines, shown) || describedIn(lines).isDown) return 'other';
   const { mode: does, accessVlan, voiceVlan = 'none', isMonitor } = shown;
   if (isMonitor || voiceVlan !== 'none' || does === undefined) return 'other';
@@ -74,7 +78,7 @@ function vlansOf(lines: readonly string[], shown: ShownPort | undefined): FoundV
   const isAccess = mode === undefined || mode === 'switchport mode access';
   // a profile or another's template has set what the lines don't say
   if (!does.startsWith('down') && !does.startsWith(isAccess ? 'access' : 'trunk')) return 'other';
-  if (!isAccess) return trunkVlans(lines);
+  if (!isAccess) return trunkVlans(lines, isNativeTagged);
   return accessVlan !== undefined && accessVlan === vlanAfter(lines, 'switchport access vlan', accessVlan)
     ? portVlans(accessVlan)
     : 'other';
