@@ -11,7 +11,7 @@ test.each([
     `Name: Gi1/0/1\nSwitchport: Enabled\n${mode}Access Mode VLAN: 10 (ten)\nVoice VLAN: none\n`,
     (name) => name.replace('Gi', 'GigabitEthernet'),
   );
-  const state = readIosPorts(new Map([['GigabitEthernet1/0/1', lines]]), shown, () => []).ports.get(
+  const state = readIosPorts(new Map([['GigabitEthernet1/0/1', lines]]), shown, false, () => []).ports.get(
     'GigabitEthernet1/0/1',
   );
   expect(JSON.stringify(state)).toContain(String(expected));
