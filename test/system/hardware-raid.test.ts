@@ -294,6 +294,26 @@ test('volumes that a BMC without controllers shows for a moment are not deleted'
   expect(await raidConfig()).toBeUndefined();
 });
 
+test.each([
+  ['make', create, []],
+  ['delete', remove, [create]],
+])(
+  'a reset that is refused when a controller is to %s volumes is named, and asked for again',
+  async (_what, step, before) => {
+    machine.bmc.quirks.volumeApplyTimes = ['OnReset'];
+    await wantRaid(root);
+    if (before.length > 0) await clean(before);
+    machine.bmc.inject({ method: 'POST', path: /ComputerSystem\.Reset$/, status: 400, times: 4 });
+    await operator.provision(name, 'clean', { clean_steps: [step], disable_ramdisk: true });
+    const flow = async () => JSON.stringify(await operator.call('GET', `/v1/nodes/${name}/flow`));
+    await expect.poll(flow).toContain('the machine to be reset');
+    expect(await flow()).not.toContain('to show their volumes');
+    machine.bmc.clearFaults();
+    await operator.waitForState(name, 'manageable');
+    expect((await raidConfig()) === undefined).toBe(step === remove);
+  },
+);
+
 test('refused: software RAID, drives that there are not, and drives of other volumes', async () => {
   const fails = async (text: string): Promise<void> => {
     await operator.provision(name, 'clean', { clean_steps: [create], disable_ramdisk: true });

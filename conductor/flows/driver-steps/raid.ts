@@ -96,10 +96,10 @@ async function makeVolumes(context: StepContext, wanted: Wanted): Promise<Conduc
   return shown(context, 'the controllers to show their volumes', async () => {
     const made = planVolumes(wanted.config, await raid.getControllers({ signal }));
     const late = made.filter(({ existing }) => !existing);
-    if (late.length === 0) return finish(context, made);
+    if (late.length === 0) return () => finish(context, made);
     const about = `the controller to make ${describeMissing(late)}`;
-    if (late.some(({ controller }) => isAtWork(context, controller, asked))) return again(context, about, asked);
-    return resetMachine(context, (after) => awaitVolumes(after, wanted));
+    if (late.some(({ controller }) => isAtWork(context, controller, asked))) return () => again(context, about, asked);
+    return () => resetMachine(context, (after) => awaitVolumes(after, wanted));
   });
 }
 
@@ -138,18 +138,25 @@ function amidAnother(error: unknown): AppError {
   return new AppError('bmc_error', 'the change before may be under way', { cause: error, details });
 }
 
-/** After a change was asked for: what can't be read of it, or not be understood, is no end of it. */
+/**
+ * Reads what came of a change that was asked for, and does what follows from it: what can't be read of it, or not be
+ * understood, is no end of it; nor is a reset that the BMC refuses.
+ * @param read answers what to do
+ */
 async function shown(
   context: StepContext,
   about: string,
-  read: () => Promise<ConductorStepOutcome>,
+  read: () => Promise<() => ConductorStepOutcome | Promise<ConductorStepOutcome>>,
 ): Promise<ConductorStepOutcome> {
+  let subject = about;
   try {
-    return await read();
+    const follow = await read();
+    subject = 'the machine to be reset';
+    return await follow();
   } catch (error) {
-    const isRead = ['bmc_error', 'invalid_argument', 'storage_error'].includes(errorCode(error));
-    if (context.signal.aborted || !isRead) throw error;
-    return again(context, about, [errorChain(error)]);
+    const isPassing = ['bmc_error', 'invalid_argument', 'storage_error'].includes(errorCode(error));
+    if (context.signal.aborted || !isPassing) throw error;
+    return again(context, subject, [errorChain(error)]);
   }
 }
 
@@ -255,9 +262,9 @@ async function deleteVolumes(context: StepContext): Promise<ConductorStepOutcome
   return shown(context, 'the controllers to show their volumes', async () => {
     const controllers = await raid.getControllers({ signal });
     const left = volumesOf(controllers);
-    if (left.length === 0 && (controllers.length > 0 || found.length === 0)) return awaitReset(context);
+    if (left.length === 0 && (controllers.length > 0 || found.length === 0)) return () => awaitReset(context);
     const isLate = left.length === 0 || left.some(({ controller }) => isAtWork(context, controller, asked));
-    return isLate ? again(context, describeLeft(controllers), asked) : resetMachine(context, awaitDeletion);
+    return () => (isLate ? again(context, describeLeft(controllers), asked) : resetMachine(context, awaitDeletion));
   });
 }
 
