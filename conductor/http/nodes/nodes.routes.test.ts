@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { nodeLeases } from '#conductor/kernel/db/schema/node.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
 import { createNode } from '#test/support/create-node.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
@@ -140,6 +141,25 @@ describe('list', () => {
       next = body['next'];
     }
     expect(seen).toEqual(['c', 'b', 'a']);
+  });
+
+  test('sorts by who holds a node; a lease that has run out is nobody’s', async () => {
+    const { db } = api.context;
+    const held: Readonly<Record<string, readonly [holder: string, expiresAt: Date]>> = {
+      a: ['host-2', new Date(Date.now() + 3_600_000)],
+      b: ['host-0', new Date(0)],
+      c: ['host-1', new Date(Date.now() + 3_600_000)],
+    };
+    for (const [name, [holder, expiresAt]] of Object.entries(held)) {
+      const nodeUuid = await create({ name });
+      await db.insert(nodeLeases).values({ nodeUuid, holder, token: 1, expiresAt });
+    }
+    expect(await names('&sort_key=reservation')).toEqual(['b', 'c', 'a']);
+    expect(await names('&sort_key=reservation&sort_dir=desc')).toEqual(['a', 'c', 'b']);
+    const { body } = await api.call('GET', '/v1/nodes?fields=name,reservation&sort_key=reservation&limit=2');
+    expect(body['nodes']).toMatchObject([{ name: 'b', reservation: null }, { reservation: 'host-1' }]);
+    const next = await api.call('GET', String(body['next']).replace('http://api.example', ''));
+    expect(next.body['nodes']).toMatchObject([{ name: 'a', reservation: 'host-2' }]);
   });
 
   test.each([
