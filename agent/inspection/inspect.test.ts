@@ -66,6 +66,7 @@ test('reports as ironic-python-agent does, without an API version', async () => 
       collectors: ['default', 'nonsense'],
       managers: [{ name: 'fake_hardware', version: '1' }],
     },
+    baton_texts: expect.objectContaining({ 'lsblk --json': JSON.stringify(lsblk) }) as unknown,
     error: null,
   });
   expect(sent).toMatchObject([{ method: 'POST', version: undefined }]);

@@ -7,6 +7,7 @@ import { type LogSources, packSystemLogs } from '#agent/commands/collect-system-
 import type { HardwareManager } from '#agent/hardware/hardware-manager.ts';
 import type { DiskInfo, Inventory } from '#agent/hardware/inventory.ts';
 import { readAttribute } from '#agent/hardware/network-interfaces.ts';
+import { readPrintedTexts } from '#agent/inspection/printed-texts.ts';
 import type { Say } from '#agent/say.ts';
 import { listBlockDevices } from '#agent/storage/lsblk.ts';
 import type { Clock } from '#shared/clock.ts';
@@ -59,6 +60,7 @@ const collectors: Readonly<Record<string, Collector>> = {
         collectors: names,
         managers: services.hardwareManagers.map(({ name, version }) => ({ name, version })),
       },
+      baton_texts: await readPrintedTexts(services),
     };
   },
   'pci-devices': async () => ({ pci_devices: await readPciDevices() }),

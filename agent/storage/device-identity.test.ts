@@ -2,10 +2,10 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { z } from 'zod';
 import { requireNoTwins } from '#agent/erase/require-erasable.ts';
 import { addIdentity, byPathsFromSysPath, parseUdevProperties } from '#agent/storage/device-identity.ts';
-import { type BlockDevice, parseLsblk } from '#agent/storage/lsblk.ts';
+import type { BlockDevice } from '#agent/storage/lsblk.ts';
+import { RecordedDisks, readingOf, readRecordedDisks } from '#agent/storage/testing/recorded-disks.ts';
 import { testDevice } from '#agent/storage/testing/test-device.ts';
 import { ranWell } from '#agent/testing/fake-services.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -25,40 +25,25 @@ ID_WWN_WITH_EXTENSION=0x6d0946603d2e8f00229ff5b80a4b8d5c
 DEVLINKS=/dev/disk/by-id/wwn-0x6d0946603d2e8f00229ff5b80a4b8d5c /dev/disk/by-path/pci-0000:03:00.0-scsi-0:2:0:0
 `;
 
-const recordings = await readRecordings(
-  'disks',
-  z.strictObject({
-    serial: z.string().nullable(),
-    wwn: z.string().nullable(),
-    by_path: z.string().nullable(),
-    serials: z.array(z.string()),
-    wwns: z.array(z.string()),
-    by_paths: z.array(z.string()),
-  }),
-);
+const recordings = await readRecordings('disks', RecordedDisks);
 
 test.each(recordings)('$name: $shows', async ({ outputs, reading }) => {
-  const run: Run = () => Promise.resolve(ranWell(outputs['udevadm info --query=property'] ?? ''));
-  const [device] = parseLsblk(outputs['lsblk --json'] ?? '');
-  const read = await addIdentity(run, device ?? testDevice(), { sys: '/nowhere', dev: '/nowhere' });
-  const { serial, wwn, byPath, serials, wwns, links, unread } = read;
-  const paths = links.filter((link) => link.startsWith('/dev/disk/by-path/'));
-  expect({ serial, wwn, by_path: byPath, serials, wwns, by_paths: paths }).toEqual(reading);
-  expect(unread).toBeUndefined();
+  const devices = await readRecordedDisks(outputs);
+  expect(readingOf(devices, reading)).toEqual(reading);
+  expect(devices.map(({ unread }) => unread)).toEqual(devices.map(() => undefined));
 });
 
 test('the recorded paths to one disk are one disk, and no other two are', async () => {
-  const devices = await Promise.all(
-    recordings.map(async ({ name, outputs }) => {
-      const run: Run = () => Promise.resolve(ranWell(outputs['udevadm info --query=property'] ?? ''));
-      const [device] = parseLsblk(outputs['lsblk --json'] ?? '');
-      return { ...(await addIdentity(run, device ?? testDevice(), { sys: '/nowhere', dev: '/nowhere' })), name };
-    }),
+  const read = recordings.map(async ({ name, outputs }) =>
+    (await readRecordedDisks(outputs)).map((device) => ({ device, name: `${name} ${device.name}` })),
   );
+  const devices = (await Promise.all(read)).flat();
   const twins = devices.flatMap((one, index) =>
-    devices.slice(index + 1).flatMap((other) => (areTwins(one, other) ? [`${one.name} = ${other.name}`] : [])),
+    devices
+      .slice(index + 1)
+      .flatMap((other) => (areTwins(one.device, other.device) ? [`${one.name} = ${other.name}`] : [])),
   );
-  expect(twins).toEqual(['sas/two-paths-a = sas/two-paths-b']);
+  expect(twins).toEqual([expect.stringMatching(/^sas\/two-paths-a \S+ = sas\/two-paths-b \S+$/)]);
 });
 
 function areTwins(one: BlockDevice, other: BlockDevice): boolean {

@@ -77,10 +77,13 @@ export async function runLsblk(
   devices: readonly string[] = [],
   options: { readonly withEmpty?: boolean } = {},
 ): Promise<readonly BlockDevice[]> {
-  const all = options.withEmpty ? ['--all'] : [];
-  const args = ['--json', '--bytes', '--tree', ...all, '--output', columns, ...devices];
-  const { stdout } = await run('lsblk', args);
+  const { stdout } = await run('lsblk', lsblkArguments(options.withEmpty ? ['--all', ...devices] : devices));
   return parseLsblk(stdout);
+}
+
+/** Arguments of lsblk whose output `parseLsblk` reads. */
+export function lsblkArguments(more: readonly string[]): readonly string[] {
+  return ['--json', '--bytes', '--tree', '--output', columns, ...more];
 }
 
 /** Parses `lsblk --json --bytes --tree` with our columns; what only udev knows stays `null`. */

@@ -87,7 +87,14 @@ describe.each([
         plugin_data: {
           all_interfaces: { eth0: { mac_address: mac, pxe_enabled: true } },
           parsed_lldp: { eth0: { switch_system_name: 'leaf-7' } },
-          ...(inspects ? { boot_interface: mac, configuration: { collectors: ['default', 'logs'] } } : {}),
+          ...(inspects
+            ? {
+                boot_interface: mac,
+                configuration: { collectors: ['default', 'logs'] },
+                // for `baton node record`
+                baton_texts: expect.any(Object) as unknown,
+              }
+            : {}),
         },
       });
       expect(await lastSteps()).toEqual([

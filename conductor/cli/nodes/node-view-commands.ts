@@ -115,7 +115,8 @@ export const logCommands: readonly Command[] = [
     path: '/v1/nodes',
     meaning: "record a node's last inventory and its BMC's answers, to be sent when they are read wrongly",
     details:
-      'The inventory is as the ramdisk sent it, LLDP and disks in it. Of the BMC the redfish and idrac drivers record the ' +
+      'The inventory is as the ramdisk sent it, LLDP and disks in it, with the texts of lsblk, udevadm and dmidecode that ' +
+      'the last inspection brought. Of the BMC the redfish and idrac drivers record the ' +
       'tree of resources (250 at most, without logs and accounts), ipmi the outputs of ipmitool; other drivers nothing. ',
   }),
   {

@@ -59,6 +59,9 @@ export function recordingRoutes(app: ApiApp, context: HttpContext): void {
   });
 }
 
+/** No command or file is called like this. */
+const ofNames = '(names)';
+
 /** Masks what was recorded, and what could not be; replaces identities in both unless they are to stay. */
 export function maskAnswers(
   { outputs, faults }: { readonly outputs: Readonly<Record<string, string>>; readonly faults: readonly string[] },
@@ -69,10 +72,18 @@ export function maskAnswers(
   if (keepIdentities) return { outputs: masked, faults: maskedFaults };
   // a fault names the switch by its address
   const numbered = maskedFaults.map((fault, index) => [`fault ${index}`, fault] as const);
-  const replaced = Object.entries(replaceIdentities({ ...masked, ...Object.fromEntries(numbered) }));
+  // as does a network card's file
+  const names = JSON.stringify(Object.keys(masked));
+  const { [ofNames]: otherNames = '[]', ...replaced } = replaceIdentities({
+    ...masked,
+    ...Object.fromEntries(numbered),
+    [ofNames]: names,
+  });
+  const texts = Object.entries(replaced);
+  const named = z.array(z.string()).parse(JSON.parse(otherNames));
   return {
-    outputs: Object.fromEntries(replaced.filter(([name]) => name in masked)),
-    faults: replaced.flatMap(([name, text]) => (name in masked ? [] : [text])),
+    outputs: Object.fromEntries(texts.slice(0, named.length).map(([, text], index) => [named[index] ?? '', text])),
+    faults: texts.slice(named.length).map(([, text]) => text),
   };
 }
 

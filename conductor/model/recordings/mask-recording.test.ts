@@ -11,6 +11,7 @@ test.each([
   `user ${hidden} group administrators password ciphertext ${hidden}`,
   `snmp-server community ${hidden} ro`,
   `snmp-server host 192.0.2.9 version 2c ${hidden}`,
+  `SNMP Community String   : ${hidden}`,
   `set snmp community ${hidden} authorization read-only`,
   `set system login user ${hidden} authentication encrypted-password "$6$ab$${hidden}"`,
   `tacacs-server host 192.0.2.9 key 7 ${hidden}`,

@@ -23,7 +23,7 @@ const firstHops =
   /^(\s*(?:standby|vrrp|vrrp-group|glbp|ip(?:v6)? nhrp)\b.*? authentication (?:text |simple )?)(\S+)$/gim;
 /** Keys of OSPFv3, behind their index. */
 const ospfKeys = /^(\s*(?:ipv6 ospf|ospfv3|area)\b.* ipsec spi \d+ )\S.*$/gim;
-const communities = /\b(community)((?:["':=>\s]|<name>)+)("[^"]*"|[^\s,;}"'<]+)/gi;
+const communities = /\b(community(?: string)?)((?:["':=>\s]|<name>)+)("[^"]*"|[^\s,;}"'<]+)/gi;
 const trapCommunities =
   /^(\s*snmp-server host \S+(?: (?:traps?|informs?|vrf \S+|version (?:1|2c|3 (?:auth|noauth|priv))|use-vrf \S+))*\s+)(\S+)/gim;
 const userNames = /\b(username|snmp-server user|login user|local-user|user)(["':=\s]+)("[^"]*"|[^\s,;}"']+)/gi;

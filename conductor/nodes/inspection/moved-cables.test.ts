@@ -6,7 +6,7 @@ import { noNetworks, type SwitchEntry } from '#conductor/networks/networks-file.
 import type { SwitchDriver } from '#conductor/networks/switch-driver.ts';
 import { findSwitchDriver, switchOperatingSystems } from '#conductor/networks/switches/index.ts';
 import { linkConnection, movedCablesIn, neighboursOf } from '#conductor/nodes/inspection/moved-cables.ts';
-import type { LldpTlv } from '#shared/wire/inventory.ts';
+import { InventoryDocument, type LldpTlv } from '#shared/wire/inventory.ts';
 import { readRecordings } from '#test/recorded/read-recordings.ts';
 
 const address = '52:54:00:00:00:01';
@@ -22,6 +22,8 @@ const Reading = z.strictObject({
       endpoint: z.string(),
     })
     .optional(),
+  /** The card that heard the switch; without it the first that has heard one. */
+  card: z.string().optional(),
   /** Null = unknown. */
   switch: z.string().nullable(),
   port: z.string().nullable(),
@@ -54,6 +56,15 @@ function tlvsOf(keyvalue: string): LldpTlv[] {
       if (!form) throw new Error(`${line} has no TLV`);
       return form(value);
     });
+}
+
+/** TLVs that a card has heard, by lldpd or as an inventory has them. */
+function heardIn(outputs: Readonly<Record<string, string>>, card: string | undefined): LldpTlv[] {
+  if (outputs['inventory'] === undefined) return tlvsOf(outputs[asked] ?? '');
+  const { interfaces } = InventoryDocument.parse(JSON.parse(outputs['inventory']));
+  const lldp = interfaces.find(({ name, lldp }) => (card === undefined ? lldp : name === card))?.lldp;
+  if (!lldp) throw new Error(`the inventory has no LLDP of ${card ?? 'any card'}`);
+  return [...lldp];
 }
 
 /** A connector whose switch answers the recording's other texts. */
@@ -93,7 +104,7 @@ const portAt = (switchId: string | null, portId: string | null) => ({
 });
 
 describe.each(recordings)('$name', ({ outputs, reading }) => {
-  const heard = { interfaces: [{ mac_address: address, lldp: tlvsOf(outputs[asked] ?? '') }] };
+  const heard = { interfaces: [{ mac_address: address, lldp: heardIn(outputs, reading.card) }] };
   const connector = connectorOf(reading, outputs);
   const places = () => connector.askPlaces(neighboursOf(heard));
 

@@ -1,4 +1,7 @@
+import { z } from 'zod';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import type { NodeInventoryRow } from '#conductor/kernel/db/schema/node-parts.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { NodesContext } from '#conductor/nodes/context.ts';
 import { findInventory } from '#conductor/nodes/inspection/inventory-store.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
@@ -12,8 +15,8 @@ export interface NodeRecording {
 }
 
 /**
- * Collects what the node's last inventory says (disks, cards, LLDP, what the ramdisk's collectors brought), and what its BMC
- * answers. A BMC that is away, or whose driver records nothing, is a fault of the recording, not its end.
+ * Collects what the node's last inventory says (disks, cards, LLDP, what the ramdisk's collectors brought), the texts that it
+ * was read from, and what its BMC answers. A BMC that is away, or whose driver records nothing, is a fault of the recording, not its end.
  */
 export async function recordNode(
   { db, drivers }: Pick<NodesContext, 'db' | 'drivers'>,
@@ -23,17 +26,35 @@ export async function recordNode(
   const kept = await findInventory(db, node.uuid);
   const inventory = InventoryDocument.safeParse(kept?.inventory);
   const { manufacturer, product_name: product } = (inventory.success && inventory.data.system_vendor) || {};
-  const faults = kept ? [] : ['there is no inventory: inspect the node first'];
+  const { texts, others, faults } = partsOf(kept);
   const bmc = await recordBmc(drivers, node, signal);
   return {
     system: [manufacturer, product, `driver ${node.driver}`].filter(Boolean).join(' '),
     outputs: {
       ...(kept ? { inventory: textOf(kept.inventory) } : {}),
-      ...(kept?.pluginData ? { 'plugin data': textOf(kept.pluginData) } : {}),
+      ...(others ? { 'plugin data': textOf(others) } : {}),
+      ...texts,
       ...bmc.outputs,
     },
     faults: [...faults, ...bmc.faults],
   };
+}
+
+const PrintedTexts = z.record(z.string(), z.string());
+
+/** Takes the texts that the agent's programs printed out of what else its collectors brought. */
+function partsOf(kept: NodeInventoryRow | undefined): {
+  readonly texts: Readonly<Record<string, string>>;
+  readonly others: JsonObject | null;
+  readonly faults: readonly string[];
+} {
+  if (!kept) return { texts: {}, others: null, faults: ['there is no inventory: inspect the node first'] };
+  const { baton_texts: brought, ...others } = kept.pluginData ?? {};
+  const texts = PrintedTexts.safeParse(brought);
+  if (texts.success) return { texts: texts.data, others, faults: [] };
+  const fault =
+    "the machine's own texts (lsblk, udevadm, dmidecode): its last inspection brought none: inspect it again, by Baton's ramdisk";
+  return { texts: {}, others: kept.pluginData, faults: [fault] };
 }
 
 async function recordBmc(
