@@ -13,9 +13,19 @@ export interface SwitchBond {
 /** The bond that a port is found in: `other` is a mode that Baton does not set. */
 export type FoundBond = Omit<SwitchBond, 'mode'> & { readonly mode: BondMode | 'other' };
 
-export function sameBond(a: FoundBond | null | undefined, b: FoundBond | null | undefined): boolean {
-  if (!a || !b) return !a && !b;
+/** A port's bond as it was read; `unknown`: it was not read, or is none that Baton makes. */
+export type BondReading = FoundBond | 'none' | 'unknown';
+
+/** Whether two bonds are one, or both are none. One that is not known is the same as no other. */
+export function sameBond(a: BondReading | null | undefined, b: BondReading | null | undefined): boolean {
+  if (a === 'unknown' || b === 'unknown') return false;
+  if (!isBond(a) || !isBond(b)) return !isBond(a) && !isBond(b);
   return a.number === b.number && a.mode === b.mode && a.acrossPair === b.acrossPair;
+}
+
+/** Recognizes a bond whose number is known. */
+export function isBond(bond: BondReading | null | undefined): bond is FoundBond {
+  return typeof bond === 'object' && bond !== null;
 }
 
 /** `bond 101 (LACP)`, `bond 101 (static, with the pair)` */

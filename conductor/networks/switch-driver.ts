@@ -1,8 +1,10 @@
 import { describeVlans, type FoundVlans, type PortVlans, sameVlans } from '#conductor/model/port-vlans.ts';
 import {
   type BondMode,
+  type BondReading,
   describeBond,
   type FoundBond,
+  isBond,
   type SwitchBond,
   sameBond,
 } from '#conductor/model/switch-bond.ts';
@@ -19,8 +21,11 @@ export interface SwitchPortState {
   readonly portId: string;
   /** VLANs of the port, or of its bond where it is in one. */
   readonly vlans: FoundVlans;
-  /** One of `SwitchAccess.bondNumbers`; a member of another bond has `other` VLANs. */
-  readonly bond?: FoundBond | undefined;
+  /**
+   * One of `SwitchAccess.bondNumbers`; absent: it was read that it is in none; `unknown`: it is in another bond, or that was
+   * not read. Its VLANs are `other` then.
+   */
+  readonly bond?: FoundBond | 'unknown' | undefined;
   /** A change takes it down, so that it passes through no VLAN; and up again. */
   readonly goesDown?: DownAmidChange | undefined;
 }
@@ -38,13 +43,19 @@ export interface SwitchPortSetting {
   readonly bond?: SwitchBond | undefined;
 }
 
+/** The bond of a port among these, `unknown` for a port that is not. */
+export function bondAt(states: ReadonlyMap<string, Pick<SwitchPortState, 'bond'>>, portId: string): BondReading {
+  const state = states.get(portId);
+  return state === undefined ? 'unknown' : (state.bond ?? 'none');
+}
+
 export function isSet(found: SwitchPortState | undefined, { vlans, bond }: SwitchPortSetting): boolean {
   return sameVlans(found?.vlans, vlans) && sameBond(found?.bond, bond);
 }
 
 /** `VLAN 100`, `VLAN 100 in bond 101 (LACP)`. */
 export function describePort({ vlans, bond }: Pick<SwitchPortState, 'vlans' | 'bond'>): string {
-  return `${describeVlans(vlans)}${bond ? ` in ${describeBond(bond)}` : ''}`;
+  return `${describeVlans(vlans)}${isBond(bond) ? ` in ${describeBond(bond)}` : ''}`;
 }
 
 export interface SwitchConnection {

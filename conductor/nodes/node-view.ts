@@ -35,7 +35,7 @@ interface DifferingPort {
   /** Where it was put; null = isolated. */
   readonly network: string | null;
   readonly vlans: FoundVlans;
-  readonly bond: FoundBond | null;
+  readonly bond: FoundBond | 'unknown' | null;
 }
 
 export interface NodeViewOptions {

@@ -89,7 +89,7 @@ type NodePort = SetPort & { readonly node: NodeRow };
 interface SeenPort {
   readonly row: NodePort;
   /** `null` = as it was set. */
-  readonly found: { readonly vlans: FoundVlans; readonly bond: FoundBond | null } | null;
+  readonly found: { readonly vlans: FoundVlans; readonly bond: FoundBond | 'unknown' | null } | null;
   /** For the node's history. */
   readonly event: string;
 }
@@ -186,7 +186,8 @@ export function differs({ move, found }: SwitchPortLook): boolean {
 /** Whether nothing is new since the last look. */
 function isKnown({ row: { set }, found }: SeenPort): boolean {
   if (found === null || set.found === null) return found === set.found;
-  return sameVlans(found.vlans, set.found) && sameBond(found.bond, set.foundBond);
+  const isSameBond = found.bond === set.foundBond || sameBond(found.bond, set.foundBond);
+  return sameVlans(found.vlans, set.found) && isSameBond;
 }
 
 /** Unless a flow has come in between: what was read then is worth nothing. */

@@ -71,8 +71,8 @@ export async function readNodeNetwork(
   });
 }
 
-function viewBond(bond: FoundBond | null | undefined): string | null {
-  return bond ? describeBond(bond) : null;
+function viewBond(bond: FoundBond | 'unknown' | null | undefined): string | null {
+  return bond === 'unknown' ? bond : bond ? describeBond(bond) : null;
 }
 
 function viewVlans(vlans: Exclude<FoundVlans, 'other'>): { untagged: number | null; tagged: number[] };

@@ -1,3 +1,4 @@
+import { isBond } from '#conductor/model/switch-bond.ts';
 import { type NumberRange, type SwitchPortSetting, type SwitchPortState } from '#conductor/networks/switch-driver.ts';
 import { holdsOthers, notBatons } from '#conductor/networks/switches/bond-faults.ts';
 import {
@@ -73,7 +74,7 @@ export function stateAt(topology: Topology, numbers: NumberRange, portId: string
   if (!row) return undefined;
   if (row.name === portId) return { portId, vlans: vlansOf(row.columns, topology.outputs) };
   const number = numberOf(row.name, numbers);
-  if (number === undefined) return { portId, vlans: 'other' };
+  if (number === undefined) return { portId, vlans: 'other', bond: 'unknown' };
   const mode = atoms(row.columns['lacp'])[0] === 'active' ? 'lacp' : 'other';
   return { portId, vlans: vlansOf(row.columns, topology.outputs), bond: { number, mode, acrossPair: false } };
 }
@@ -138,13 +139,17 @@ export function describeBondChange(
   found: readonly SwitchPortState[],
 ): string[] {
   const stateOf = (portId: string) => found.find((state) => state.portId === portId);
+  const numberAt = (portId: string): number | undefined => {
+    const bond = stateOf(portId)?.bond;
+    return isBond(bond) ? bond.number : undefined;
+  };
   const leaving = settings.filter(({ portId, bond }) => {
-    const now = stateOf(portId)?.bond;
-    return now && now.number !== bond?.number;
+    const now = numberAt(portId);
+    return now !== undefined && now !== bond?.number;
   });
-  const from = Map.groupBy(leaving, ({ portId }) => `bond${stateOf(portId)?.bond?.number}`);
+  const from = Map.groupBy(leaving, ({ portId }) => `bond${numberAt(portId)}`);
   const to = Map.groupBy(
-    settings.filter(({ portId, bond }) => bond && stateOf(portId)?.bond?.number !== bond.number),
+    settings.filter(({ portId, bond }) => bond && numberAt(portId) !== bond.number),
     ({ bond }) => `bond${bond?.number}`,
   );
   const names = (members: readonly SwitchPortSetting[]) => members.map(({ portId }) => portId);

@@ -79,7 +79,7 @@ export function testBonds(abilities: BondAbilities, subject: () => BondsUnderTes
     test('of somebody else is read as something else, and its ports are not touched', async () => {
       await apply(portVlans(100), lacp);
       const stranger = connect(201, 210);
-      expect(await read(stranger)).toEqual(portIds.map((portId) => ({ portId, vlans: 'other' })));
+      expect(await read(stranger)).toEqual(portIds.map((portId) => ({ portId, vlans: 'other', bond: 'unknown' })));
       for (const bond of [undefined, { ...lacp, number: 201 }]) {
         await expect(stranger.apply(both(portVlans(300), bond))).rejects.toMatchObject({
           code: 'switch_error',
@@ -95,7 +95,7 @@ export function testBonds(abilities: BondAbilities, subject: () => BondsUnderTes
       const { driver, access } = subject();
       const stranger = driver.connect(access);
       // at Open vSwitch a member is not a port
-      const others = portIds.map((portId) => ({ portId, vlans: 'other' }));
+      const others = portIds.map((portId) => ({ portId, vlans: 'other', bond: 'unknown' }));
       expect([others, 'not_found']).toContainEqual(await read(stranger).catch(errorCode));
       const fault = await stranger.apply(both(isolated)).catch(errorCode);
       expect(['switch_error', 'not_found']).toContain(fault);

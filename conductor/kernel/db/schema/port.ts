@@ -71,7 +71,7 @@ export const switchPorts = pgTable('switch_ports', {
   appliedAt: instant().notNull().defaultNow(),
   /** VLANs that the port was found with when it was last read; null = what was applied. */
   found: jsonb().$type<FoundVlans>(),
-  foundBond: jsonb().$type<FoundBond>(),
+  foundBond: jsonb().$type<FoundBond | 'unknown'>(),
   lookedAt: instant(),
 });
 

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { allVlans, isolated, type PortVlans, portVlans } from '#conductor/model/port-vlans.ts';
-import type { SwitchBond } from '#conductor/model/switch-bond.ts';
+import { type SwitchBond, sameBond } from '#conductor/model/switch-bond.ts';
 import { planSwitchports } from '#conductor/networks/plan-switchports.ts';
-import type { SwitchPortSetting, SwitchPortState } from '#conductor/networks/switch-driver.ts';
+import { bondAt, type SwitchPortSetting, type SwitchPortState } from '#conductor/networks/switch-driver.ts';
 import { changeLines, wayBack } from '#conductor/networks/switches/command-line/change-lines.ts';
 import type { BondRows } from '#conductor/networks/switches/command-line/switch-os.ts';
 import { array, assert, boolean, constantFrom, option, property, record, subarray } from '#test/fuzz/fast-check.ts';
@@ -128,9 +128,36 @@ test('a bond that somebody else has a port in is left, and stays', () => {
   ]);
 });
 
+test('a port that was not read may be in a bond: no line is sent for it', () => {
+  const settings = ['p1', 'p2'].map((portId) => ({ portId, vlans: isolated }));
+  const send = (rows: Parameters<typeof changeLines>[0]) =>
+    changeLines(rows, settings, [{ portId: 'p1', vlans: isolated }], true);
+  expect(() => send(plain)).toThrow('ports p2 were not read: they may be in a bond');
+  // a system that makes no bonds has none to leave
+  expect(send({ ...plain, bonds: undefined })).toEqual(['p1 leaves', 'p2 leaves']);
+});
+
+test('a bond that is not known is the same as no other, nor as none', () => {
+  const bond: SwitchBond = { number: 7, mode: 'lacp', acrossPair: false };
+  expect(sameBond(bond, { ...bond })).toBe(true);
+  expect(sameBond(undefined, 'none')).toBe(true);
+  for (const other of [undefined, 'none', 'unknown', bond] as const) expect(sameBond('unknown', other)).toBe(false);
+  const states = new Map([
+    ['p1', { bond }],
+    ['p2', {}],
+    ['p3', { bond: 'unknown' as const }],
+  ]);
+  expect(['p1', 'p2', 'p3', 'p4'].map((portId) => bondAt(states, portId))).toEqual([
+    bond,
+    'none',
+    'unknown',
+    'unknown',
+  ]);
+});
+
 test('many ports of one VLAN are few commands', () => {
   const settings = Array.from({ length: 48 }, (_, index) => ({ portId: `p${index}`, vlans: portVlans(100) }));
   const sizes: number[] = [];
-  changeLines({ ...plain, access: (portIds) => [String(sizes.push(portIds.length))] }, settings, [], false);
+  changeLines({ ...plain, access: (portIds) => [String(sizes.push(portIds.length))] }, settings, settings, false);
   expect(sizes).toEqual([16, 16, 16]);
 });

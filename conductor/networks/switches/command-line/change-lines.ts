@@ -1,6 +1,11 @@
 import { type FoundVlans, isIsolated, isolated, type PortVlans, vlanList } from '#conductor/model/port-vlans.ts';
-import { sameBond } from '#conductor/model/switch-bond.ts';
-import type { DownAmidChange, SwitchPortSetting, SwitchPortState } from '#conductor/networks/switch-driver.ts';
+import { isBond, sameBond } from '#conductor/model/switch-bond.ts';
+import {
+  bondAt,
+  type DownAmidChange,
+  type SwitchPortSetting,
+  type SwitchPortState,
+} from '#conductor/networks/switch-driver.ts';
 import type {
   ChangeRows,
   HoldRows,
@@ -8,6 +13,7 @@ import type {
   SwitchRows,
   SwitchSnapshot,
 } from '#conductor/networks/switches/command-line/switch-os.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 
 /** Ports in one command: lines have a length. */
 const portsAtOnce = 16;
@@ -23,10 +29,11 @@ interface Unit {
  * The lines of a change: what is isolated first, then bonds are taken apart and made, then ports and bonds join VLANs, all of
  * the same ones together. Pure.
  *
- * @param found What the ports are, and others in their bonds; those that are missing are in no bond.
+ * @param found What the ports are, and others in their bonds.
  * @param inSteps Where a change is not a transaction, what is in some network leaves it before any joins another, so that of two
  * nodes that swap networks neither meets the other half-way. Members of a bond enter and leave it isolated.
  * @param snapshot Of the whole switch, with bonds; default: those that are wanted are not there yet.
+ * @throws AppError `invalid_argument` for a port that was not read, where it might be in a bond
  */
 export function changeLines(
   systemRows: ChangeRows,
@@ -38,15 +45,16 @@ export function changeLines(
   const rows = snapshot.rows ?? systemRows;
   const states = new Map(found.map((state) => [state.portId, state]));
   const nameOf = (number: number): string => rows.bonds?.name(number) ?? '';
+  if (rows.bonds) requireRead(settings, states);
   const bondOf = ({ portId }: SwitchPortSetting): string | undefined => {
-    const bond = states.get(portId)?.bond;
-    return bond && nameOf(bond.number);
+    const bond = bondAt(states, portId);
+    return isBond(bond) ? nameOf(bond.number) : undefined;
   };
-  const leaving = settings.filter((each) => bondOf(each) && !sameBond(states.get(each.portId)?.bond, each.bond));
+  const leaving = settings.filter((each) => bondOf(each) && !sameBond(bondAt(states, each.portId), each.bond));
   const apart = Map.groupBy(leaving, (each) => bondOf(each) ?? '');
   const staying = (name: string): string[] =>
     found.flatMap(({ portId, bond }) =>
-      bond && nameOf(bond.number) === name && leaving.every((each) => each.portId !== portId) ? portId : [],
+      isBond(bond) && nameOf(bond.number) === name && leaving.every((each) => each.portId !== portId) ? portId : [],
     );
   const stays = (name: string): boolean =>
     staying(name).some((portId) => settings.every((each) => each.portId !== portId));
@@ -56,7 +64,7 @@ export function changeLines(
   );
   // of a bond that stays as it is not a port moves
   const made = [...bonded.values()].filter((members) =>
-    members.some(({ portId, bond }) => !sameBond(states.get(portId)?.bond, bond)),
+    members.some(({ portId, bond }) => !sameBond(bondAt(states, portId), bond)),
   );
   // one that its operator has shut stays so; one that is made, or made again, is up at the end
   const bondGoesDown = (name: string): DownAmidChange | undefined => {
@@ -98,6 +106,12 @@ export function changeLines(
     ...settings.flatMap(({ portId, bond }) => (bond ? upAgain(rows, portId, states.get(portId)?.goesDown) : [])),
     ...[...units.values()].flatMap((unit) => (isIsolated(unit.vlans) ? upAgain(rows, unit.name, unit.goesDown) : [])),
   ];
+}
+
+function requireRead(settings: readonly SwitchPortSetting[], states: ReadonlyMap<string, SwitchPortState>): void {
+  const unread = names(settings).filter((portId) => !states.has(portId));
+  if (unread.length === 0) return;
+  throw new AppError('invalid_argument', `ports ${unread.join(', ')} were not read: they may be in a bond`);
 }
 
 /** Brings up a port that a lost change has left down, and that joins no VLAN now. */
@@ -159,7 +173,7 @@ export function wayBack(
   const states = new Map(before.map((state) => [state.portId, state]));
   const back = settings.map(({ portId }): SwitchPortSetting => {
     const { vlans, bond } = states.get(portId) ?? { vlans: 'other' as FoundVlans };
-    if (vlans === 'other' || bond?.mode === 'other') return { portId, vlans: isolated };
+    if (vlans === 'other' || bond === 'unknown' || bond?.mode === 'other') return { portId, vlans: isolated };
     return { portId, vlans, ...(bond ? { bond: { ...bond, mode: bond.mode } } : {}) };
   });
   return [...back.filter(({ vlans }) => isIsolated(vlans)), ...back.filter(({ vlans }) => !isIsolated(vlans))];

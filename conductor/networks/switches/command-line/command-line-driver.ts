@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { isBond } from '#conductor/model/switch-bond.ts';
 import {
   describePort,
   isSet,
@@ -163,8 +164,10 @@ async function saveAll(
 ): Promise<void> {
   const { rows, saved } = switchAt;
   const portIds = settings.map(({ portId }) => portId);
-  const bonds = [...found, ...settings].flatMap(({ bond }) => (bond && rows.bonds?.name(bond.number)) ?? []);
-  switchAt.unsaved = rows.save([...portIds, ...new Set(bonds)], changeLines(rows, settings, [], false));
+  const bonds = [...found, ...settings].flatMap(({ bond }) => (isBond(bond) && rows.bonds?.name(bond.number)) || []);
+  // as though nothing were set yet
+  const bare = settings.map(({ portId }): SwitchPortState => ({ portId, vlans: 'other' }));
+  switchAt.unsaved = rows.save([...portIds, ...new Set(bonds)], changeLines(rows, settings, bare, false));
   await save(switchAt, signal);
   for (const each of settings) saved.set(each.portId, describePort(each));
 }

@@ -29,9 +29,13 @@ export function statesOf(switchAt: SwitchAt, snapshot: SwitchSnapshot, portIds: 
     }
     const goesDown = snapshot.goDown?.get(portId);
     const state = { portId, ...(goesDown ? { goesDown } : {}) };
-    if (!member) return { ...state, vlans: snapshot.ports.get(portId) ?? 'other' };
+    if (!member) {
+      const vlans = snapshot.ports.get(portId) ?? 'other';
+      // a system whose bonds are not asked for says by `other` VLANs that a port may be in one
+      return { ...state, vlans, ...(vlans === 'other' && !snapshot.members ? { bond: 'unknown' } : {}) };
+    }
     const number = ownNumber(switchAt, member.name);
-    if (number === undefined) return { ...state, vlans: 'other' };
+    if (number === undefined) return { ...state, vlans: 'other', bond: 'unknown' };
     const { mode, acrossPair } = member;
     return { ...state, vlans: snapshot.ports.get(member.name) ?? 'other', bond: { number, mode, acrossPair } };
   });

@@ -1,4 +1,5 @@
 import { allVlans } from '#conductor/model/port-vlans.ts';
+import { isBond } from '#conductor/model/switch-bond.ts';
 import { namesPort } from '#conductor/networks/allowed-ports.ts';
 import type { SwitchPortSetting, SwitchPortState } from '#conductor/networks/switch-driver.ts';
 import type { SwitchSnapshot } from '#conductor/networks/switches/command-line/switch-os.ts';
@@ -23,7 +24,7 @@ export function vlansInUse(
   nameOf: (number: number) => string = String,
 ): ReadonlySet<number> | 'unknown' {
   const set = new Set(settings.map(({ portId }) => portId));
-  const bonds = Map.groupBy(found, ({ bond }) => bond && nameOf(bond.number));
+  const bonds = Map.groupBy(found, ({ bond }) => (isBond(bond) ? nameOf(bond.number) : undefined));
   bonds.delete(undefined);
   // one that loses all its members goes with them, or is set again
   const gone = [...bonds].filter(([, its]) => its.every(({ portId }) => set.has(portId))).map(([name]) => name);
