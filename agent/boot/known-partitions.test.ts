@@ -17,6 +17,7 @@ beforeAll(async () => {
   await putFiles(folder, {
     disk: table,
     blank: Buffer.alloc(8192),
+    apple: Buffer.concat([Buffer.alloc(512), Buffer.from('PM\0\0'), Buffer.alloc(7676)]),
     'sys/bus/pci/devices/0000:00:1f.2/class': '0x010601\n',
     'sys/bus/pci/devices/0000:00:1f.2/driver/bind': '',
     'sys/bus/pci/devices/0000:00:03.0/class': '0x020000\n',
@@ -63,6 +64,7 @@ test.each([
   ['shows no capacity', [disk('gone', { size: 0 })], ''],
   ["can't be read", [disk('dangling')], ''],
   ['has a partition table without partitions', [disk('disk')], ''],
+  ['may have a partition table of a kind that is not read here', [disk('apple')], ''],
   ['is a isw_raid_member', [disk('blank')], 'TYPE=isw_raid_member\n'],
   ['shows no identifier', [disk('disk', { children: [partition] })], undefined],
 ])('a disk that %s leaves a doubt', async (doubt, disks, blkid) => {

@@ -48,7 +48,9 @@ async function doubtsOf(run: Run, { name, sizeBytes, removable, partitions }: Bl
     return [`${name} can't be read: ${error instanceof Error ? error.message : String(error)}`];
   }
   if (partitions.length > 0) return [];
-  if (readPartitionTable(head).kind !== 'none') return [`${name} has a partition table without partitions`];
+  const { kind } = readPartitionTable(head);
+  if (kind === 'unknown') return [`${name} may have a partition table of a kind that is not read here`];
+  if (kind !== 'none') return [`${name} has a partition table without partitions`];
   // a volume that only its controller puts together has its table elsewhere
   const type = (await ask(run, name, 'TYPE')) ?? '';
   return type.endsWith('raid_member') && type !== 'linux_raid_member' ? [`${name} is a ${type}`] : [];

@@ -1,6 +1,6 @@
 import type { BlockDevice } from '#agent/storage/lsblk.ts';
 import { partitionName } from '#agent/storage/partition-table.ts';
-import { readDiskTable, type TablePartition } from '#agent/storage/sfdisk.ts';
+import { describeTable, partitionsIn, readDiskTable, type TablePartition } from '#agent/storage/sfdisk.ts';
 import { addGptPartition } from '#agent/storage/sgdisk.ts';
 import { updatePartitions } from '#agent/storage/wait-for-udev.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -33,9 +33,12 @@ export async function ensureBootPartitions(
   const made: BootPartition[] = [];
   for (const [index, { name: disk }] of disks.entries()) {
     const table = await readDiskTable(run, disk);
-    if (kind === 'bios' && table?.label === 'msdos') continue;
-    if (table?.label !== 'gpt') {
-      throw new AppError('storage_error', `${disk} has no GPT, which a boot partition on it would need`);
+    if (kind === 'bios' && table.label === 'msdos') continue;
+    if (table.label !== 'gpt') {
+      throw new AppError(
+        'storage_error',
+        `${disk} has no GPT, which a boot partition on it would need, but ${describeTable(table)}`,
+      );
     }
     const partition = table.partitions.find(isOf(kind)) ?? (await addBootPartition(run, disk, index, kind));
     made.push({ disk, number: partition.number, name: partitionName(disk, partition.number) });
@@ -62,7 +65,7 @@ async function addBootPartition(
     });
   }
   await updatePartitions(run, disk);
-  const added = (await readDiskTable(run, disk))?.partitions.find(isOf(kind));
+  const added = partitionsIn(await readDiskTable(run, disk), disk).find(isOf(kind));
   if (!added) throw new AppError('storage_error', `the boot partition added to ${disk} is not in its table`);
   return added;
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { findGrubFolder, readBootableSystem, renderConfiguration } from '#agent/boot/grub-configuration.ts';
 import { placeFile } from '#agent/inject/inject-files.ts';
 import { resolveInside } from '#agent/inject/resolve-inside.ts';
-import { readDiskTable } from '#agent/storage/sfdisk.ts';
+import { partitionsIn, readDiskTable } from '#agent/storage/sfdisk.ts';
 import { bootCode, placedCore } from '#shared/disks/grub-boot-sectors.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
@@ -103,11 +103,11 @@ async function makeCore(
  */
 export async function writeBiosGrub(run: Run, disk: string, core: Buffer): Promise<void> {
   const table = await readDiskTable(run, disk);
-  const partitions = table?.partitions ?? [];
+  const partitions = partitionsIn(table, disk);
   const boot = partitions.find(({ type }) => type === biosBootType);
   const first = Math.min(...partitions.map(({ startBytes }) => startBytes));
   const room =
-    table?.label === 'msdos'
+    table.label === 'msdos'
       ? { start: sectorBytes, bytes: first - sectorBytes }
       : boot && { start: boot.startBytes, bytes: boot.sizeBytes };
   if (!room) throw new AppError('storage_error', `${disk} has no BIOS boot partition, where GRUB's core would go`);

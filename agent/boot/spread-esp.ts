@@ -11,7 +11,7 @@ import {
 } from '#agent/storage/mdadm.ts';
 import { withMounted } from '#agent/storage/mount.ts';
 import { partitionName } from '#agent/storage/partition-table.ts';
-import { readDiskTable } from '#agent/storage/sfdisk.ts';
+import { partitionsIn, readDiskTable } from '#agent/storage/sfdisk.ts';
 import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
 import { AppError, errorChain, errorCode } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
@@ -126,7 +126,7 @@ export async function findSpreadEsp(
   const partitions = new Set<string>();
   for (const { name } of disks) {
     const table = await readDiskTable(run, name);
-    for (const { type, number } of table === undefined ? [] : table.partitions) {
+    for (const { type, number } of partitionsIn(table, name)) {
       if (espTypes.has(type)) partitions.add(partitionName(name, number));
     }
   }

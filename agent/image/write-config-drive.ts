@@ -103,18 +103,23 @@ async function addToTable(run: Run, deviceName: string, image: Buffer): Promise<
   if (disk === undefined) throw new AppError('not_found', `disk ${deviceName} is missing`);
   const look = (offset: number, bytes: number): Promise<Buffer> => readAt(deviceName, offset, bytes);
   const rest = { imageBytes: disk.sizeBytes, look };
-  const { gpts, mbr } = readTables(await look(0, slotBytes));
+  const tables = readTables(await look(0, slotBytes));
+  const gpts = tables.kind === 'gpt' ? tables.gpts : [];
   const found = gpts.find(({ sectorBytes }) => sectorBytes === disk.logicalSectorBytes);
   if (found) {
     const gpt = await withEntries(found, rest);
     await requireDriveRoom({ kind: 'gpt', gpt, entries: gpt.entries }, disk, image, rest);
     const growTo = isFull(gpt) ? grownSlots : undefined;
     await addLastGptPartition(run, deviceName, { sizeMb: drivePartitionMib, name: driveLabel, growTo });
-  } else if (gpts.length === 0 && mbr.length > 0) {
-    await requireDriveRoom({ kind: 'msdos', entries: mbr }, disk, image, rest);
-    await addLastMbrEntry(disk, mbr, drivePartitionMib * 1024 * 1024);
+  } else if (tables.kind === 'msdos') {
+    await requireDriveRoom({ kind: 'msdos', entries: tables.mbr }, disk, image, rest);
+    await addLastMbrEntry(disk, tables.mbr, drivePartitionMib * 1024 * 1024);
   } else {
-    throw new AppError('storage_error', `${deviceName} has no partition table that a partition could be added to`);
+    const has = tables.kind === 'unknown' ? ` (it has ${tables.is})` : '';
+    throw new AppError(
+      'storage_error',
+      `${deviceName} has no partition table that a partition could be added to${has}`,
+    );
   }
 }
 

@@ -139,8 +139,9 @@ async function fillOthers(
 
 /** Before the disk is partitioned: what arrived must be a file system that the root partition can hold. */
 function requirePartitionImage(head: Buffer, root: ImageTarget): void {
-  const { gpts, mbr } = readTables(head);
-  if (gpts.length > 0 || mbr.length > 0) {
+  const { kind } = readTables(head);
+  // one that is not known may be a boot sector: the file system that must be here says so
+  if (kind === 'gpt' || kind === 'msdos') {
     throw new AppError(
       'image_error',
       'the image has a partition table: it is a whole-disk image (instance_info.image_type "whole-disk"), not a root file system',

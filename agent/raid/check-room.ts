@@ -3,7 +3,7 @@ import { findVolume, isRaidOnly, isTableAsPlanned } from '#agent/raid/match-raid
 import type { DiskPlan, RaidPlan } from '#agent/raid/plan-raid.ts';
 import type { MdArray } from '#agent/storage/mdadm.ts';
 import { partitionName } from '#agent/storage/partition-table.ts';
-import type { DiskTable } from '#agent/storage/sfdisk.ts';
+import type { FoundTable } from '#agent/storage/sfdisk.ts';
 import { readSignatures } from '#agent/storage/wipe-disk.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
@@ -11,7 +11,7 @@ import type { Run } from '#shared/process/run.ts';
 /** Things that are on the machine, beside the plan. */
 export interface Found {
   /** By the disk's name. */
-  readonly tables: ReadonlyMap<string, DiskTable | undefined>;
+  readonly tables: ReadonlyMap<string, FoundTable>;
   readonly arrays: readonly MdArray[];
 }
 
@@ -65,10 +65,12 @@ async function areBlank(run: Run, devices: readonly string[]): Promise<boolean> 
   return true;
 }
 
-/** Whether there are no partitions, and no file system or the like on the disk as a whole. */
-async function isBlank(run: Run, disk: string, table: DiskTable | undefined): Promise<boolean> {
-  if (table && table.partitions.length > 0) return false;
-  return (await readSignatures(run, disk)).every((type) => table !== undefined && tableSignatures.has(type));
+/** Whether there are no partitions, and no file system or the like on the disk as a whole. @param table `undefined`: not read */
+async function isBlank(run: Run, disk: string, table: FoundTable | undefined): Promise<boolean> {
+  if (table === undefined || table.label === 'unknown') return false;
+  const isRead = table.label !== 'none';
+  if (isRead && table.partitions.length > 0) return false;
+  return (await readSignatures(run, disk)).every((type) => isRead && tableSignatures.has(type));
 }
 
 function occupied(disks: readonly string[]): AppError {

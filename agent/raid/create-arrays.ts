@@ -6,7 +6,7 @@ import { planRaid, type RaidPlan, type VolumePlan } from '#agent/raid/plan-raid.
 import { listRaidDisks } from '#agent/raid/raid-config.ts';
 import { readCapability } from '#agent/storage/capabilities.ts';
 import { assembleArrays, createArray, freeArrayDevice, type MdArray, readArrays } from '#agent/storage/mdadm.ts';
-import { type DiskTable, readDiskTable, writeDiskTable } from '#agent/storage/sfdisk.ts';
+import { type FoundTable, readDiskTable, writeDiskTable } from '#agent/storage/sfdisk.ts';
 import { rereadPartitions, waitForUdev } from '#agent/storage/wait-for-udev.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
@@ -65,7 +65,7 @@ export async function createArrays(
 }
 
 async function look(run: Run, plan: RaidPlan): Promise<Found> {
-  const tables = new Map<string, DiskTable | undefined>();
+  const tables = new Map<string, FoundTable>();
   for (const { disk } of plan.disks) tables.set(disk.name, await readDiskTable(run, disk.name));
   return { tables, arrays: await readArrays(run) };
 }

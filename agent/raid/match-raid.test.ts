@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { findVolume, isRaidOnly, isTableAsPlanned, matchRaid } from '#agent/raid/match-raid.ts';
 import { planRaid } from '#agent/raid/plan-raid.ts';
 import type { MdArray } from '#agent/storage/mdadm.ts';
-import type { DiskTable, TablePartition } from '#agent/storage/sfdisk.ts';
+import type { DiskTable, FoundTable, TablePartition } from '#agent/storage/sfdisk.ts';
 import { testDevice } from '#agent/storage/testing/test-device.ts';
 
 const disks = ['/dev/vda', '/dev/vdb'].map((name) => testDevice({ name }));
@@ -20,7 +20,7 @@ const array: MdArray = {
   name: 'md0',
   metadata: '1.2',
 };
-const tables = (table: DiskTable | undefined = planned) => new Map(disks.map(({ name }) => [name, table]));
+const tables = (table: FoundTable = planned) => new Map(disks.map(({ name }) => [name, table]));
 const partition = (type: string): TablePartition => ({
   number: 2,
   startBytes: 1024 ** 2,
@@ -46,13 +46,14 @@ describe('the whole set', () => {
     ['a member missing', tables(), { working: 1 }],
     ['other members', tables(), { members: ['/dev/vda1', '/dev/vdc1'] }],
     ['not started', tables(), { active: false }],
-    ['no table', tables(undefined), {}],
+    ['no table', tables({ label: 'none' }), {}],
+    ['a table of another maker', tables({ label: 'unknown', is: 'sun' }), {}],
+    ['a table that was not read', new Map(), {}],
     ['another kind of table', tables({ ...planned, label: 'msdos' }), {}],
     ['a partition of somebody', tables({ ...planned, partitions: [...planned.partitions, linux] }), {}],
     ['a partition missing', tables({ ...planned, partitions: [] }), {}],
-  ])('%s', (name, found, fields) => {
-    const given = name === 'no table' ? new Map() : found;
-    expect(matchRaid(plan, given, [{ ...array, ...fields }])).toBeUndefined();
+  ])('%s', (_name, found, fields) => {
+    expect(matchRaid(plan, found, [{ ...array, ...fields }])).toBeUndefined();
   });
 });
 
@@ -66,9 +67,10 @@ test('disks that hold nothing but RAID', () => {
   expect(isRaidOnly(planned)).toBe(true);
   expect(isRaidOnly({ ...planned, partitions: [...planned.partitions, esp] })).toBe(true);
   expect(isRaidOnly({ label: 'msdos', partitions: [partition('fd')] })).toBe(true);
-  for (const table of [undefined, { ...planned, partitions: [] }, { ...planned, partitions: [esp] }]) {
+  const others = [{ label: 'none' }, { label: 'unknown', is: 'sun' }] as const;
+  for (const table of [undefined, ...others, { ...planned, partitions: [] }, { ...planned, partitions: [esp] }]) {
     expect(isRaidOnly(table)).toBe(false);
   }
   expect(isRaidOnly({ ...planned, partitions: [...planned.partitions, linux] })).toBe(false);
-  expect(isTableAsPlanned(planned, undefined)).toBe(false);
+  for (const table of [undefined, ...others]) expect(isTableAsPlanned(planned, table)).toBe(false);
 });

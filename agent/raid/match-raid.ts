@@ -1,6 +1,6 @@
 import { type RaidPlan, raidPartitionType, type VolumePlan } from '#agent/raid/plan-raid.ts';
 import type { MdArray } from '#agent/storage/mdadm.ts';
-import type { DiskTable, TablePartition } from '#agent/storage/sfdisk.ts';
+import type { DiskTable, FoundTable, TablePartition } from '#agent/storage/sfdisk.ts';
 
 /** The type of the partitions that boot loaders add to members: EFI system partition, GRUB's BIOS boot partition. */
 const bootPartitionTypes: ReadonlySet<string> = new Set([
@@ -34,7 +34,7 @@ export function findVolume(volume: VolumePlan, arrays: readonly MdArray[]): MdAr
  */
 export function matchRaid(
   plan: RaidPlan,
-  tables: ReadonlyMap<string, DiskTable | undefined>,
+  tables: ReadonlyMap<string, FoundTable>,
   arrays: readonly MdArray[],
 ): readonly MdArray[] | undefined {
   if (!plan.disks.every(({ disk, table }) => isTableAsPlanned(table, tables.get(disk.name)))) return undefined;
@@ -43,8 +43,9 @@ export function matchRaid(
 }
 
 /** Whether a disk has the planned partitions, and beside them none but boot loaders'. */
-export function isTableAsPlanned(planned: DiskTable, found: DiskTable | undefined): boolean {
-  if (found?.label !== planned.label) return false;
+export function isTableAsPlanned(planned: DiskTable, found: FoundTable | undefined): boolean {
+  if (found?.label !== 'gpt' && found?.label !== 'msdos') return false;
+  if (found.label !== planned.label) return false;
   const rest = found.partitions.filter((each) => !planned.partitions.some((wanted) => isSame(wanted, each)));
   return (
     found.partitions.length - rest.length === planned.partitions.length &&
@@ -57,8 +58,8 @@ function isSame(a: TablePartition, b: TablePartition): boolean {
 }
 
 /** Whether a disk holds members of RAID and nothing else: partitions for it, perhaps with boot loaders' beside them. */
-export function isRaidOnly(table: DiskTable | undefined): boolean {
-  if (!table) return false;
+export function isRaidOnly(table: FoundTable | undefined): boolean {
+  if (table?.label !== 'gpt' && table?.label !== 'msdos') return false;
   const types = table.partitions.map(({ type }) => type);
   return (
     types.some((type) => raidTypes.has(type)) &&

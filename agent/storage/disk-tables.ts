@@ -55,13 +55,12 @@ export function isExtended({ type }: Pick<MbrEntry, 'type'>): boolean {
 
 /**
  * The entries in use of an MBR, as Linux counts them: those with a size.
- * @returns `undefined` when the first sector is not an MBR; a file system's boot sector, which may be signed alike, is none
+ * @returns `none` when the first sector is no MBR, nor a file system's boot sector, which may be signed alike; `unknown` when it is
+ * signed and has entries that Linux takes for none
  */
-function readMbr(head: Buffer): readonly MbrEntry[] | undefined {
-  if (head.length < 512 || head.readUInt16LE(510) !== 0xaa55) return undefined;
-  // Linux: with another value here it is no table
-  if (mbrEntryPlaces.some((at) => ![0, 0x80].includes(head.readUInt8(at)))) return undefined;
-  if (isFatBootSector(head)) return undefined;
+function readMbr(head: Buffer): readonly MbrEntry[] | 'none' | 'unknown' {
+  if (head.length < 512 || head.readUInt16LE(510) !== 0xaa55 || isFatBootSector(head)) return 'none';
+  if (mbrEntryPlaces.some((at) => ![0, 0x80].includes(head.readUInt8(at)))) return 'unknown';
   return mbrEntryPlaces
     .map((at, slot) => ({
       number: slot + 1,
@@ -82,12 +81,27 @@ function isFatBootSector(head: Buffer): boolean {
   return isNamed || isOther;
 }
 
-export interface Tables {
-  /** By the sizes of sectors at whose second one a header stands: an image may bring one for each. */
-  readonly gpts: readonly Gpt[];
-  /** Entries in use; none also where there is no MBR. */
-  readonly mbr: readonly MbrEntry[];
-}
+export type Tables =
+  | {
+      readonly kind: 'gpt';
+      /** One or more: by the sizes of sectors at whose second one a header stands, an image may bring one for each. */
+      readonly gpts: readonly Gpt[];
+      /** Entries in use of the MBR before it. */
+      readonly mbr: readonly MbrEntry[];
+    }
+  | {
+      readonly kind: 'msdos';
+      /** Entries in use, one or more. */
+      readonly mbr: readonly MbrEntry[];
+    }
+  /** There is none: no mark of one, or an MBR with no entry in use. */
+  | { readonly kind: 'none' }
+  /** There may be one, of no kind that is read here. */
+  | {
+      readonly kind: 'unknown';
+      /** In words: `an Apple partition map`. */
+      readonly is: string;
+    };
 
 /**
  * All tables at the beginning of a disk. A GPT beside an MBR that has partitions of its own and protects none of the GPT
@@ -95,11 +109,27 @@ export interface Tables {
  * @param head the first 34 KiB or more (or all of it)
  */
 export function readTables(head: Buffer): Tables {
-  const mbr = readMbr(head) ?? [];
+  const found = readMbr(head);
+  const mbr = typeof found === 'string' ? [] : found;
   const isLeftOver = mbr.length > 0 && !mbr.some(({ type }) => type === protectiveType);
-  const found = isLeftOver ? [] : sectorSizes.filter((size) => isGptHeader(head, size));
-  return { gpts: found.map((size) => readGpt(head, size)), mbr };
+  const sizes = isLeftOver ? [] : sectorSizes.filter((size) => isGptHeader(head, size));
+  if (sizes.length > 0) return { kind: 'gpt', gpts: sizes.map((size) => readGpt(head, size)), mbr };
+  if (mbr.length > 0) return { kind: 'msdos', mbr };
+  const other = otherTables.find(({ at, magic }) => head.toString('latin1', at, at + magic.length) === magic);
+  if (other) return { kind: 'unknown', is: other.is };
+  return found === 'unknown'
+    ? { kind: 'unknown', is: 'a signed first sector whose entries are marked neither active nor inactive' }
+    : { kind: 'none' };
 }
+
+/** Tables of other makers, by their marks as in Linux' `block/partitions` and util-linux' `libblkid`. */
+const otherTables: readonly { readonly is: string; readonly at: number; readonly magic: string }[] = [
+  { is: 'an Apple partition map', at: 512, magic: 'PM\0\0' },
+  { is: 'a BSD disk label', at: 512, magic: '\x57\x45\x56\x82' },
+  { is: 'a Sun disk label', at: 508, magic: '\xda\xbe' },
+  { is: 'an SGI volume header', at: 0, magic: '\x0b\xe5\xa9\x41' },
+  { is: 'an AIX volume', at: 0, magic: '\xc9\xc2\xd4\xc1' },
+];
 
 /** Sectors at a disk's end that hold the GPT's copy. */
 export function gptTailSectors({

@@ -69,7 +69,12 @@ test('a disk laid out as planned', () => {
   const extra = { ...planned, partitions: [...planned.partitions, { ...planned.partitions[0], number: 4 }] };
   const fault = (found: Parameters<typeof checkSameLayout>[1]) => () => checkSameLayout(planned, found, '/dev/vda');
   expect(fault(planned)).not.toThrow();
-  expect(fault(undefined)).toThrow(/preserve_ephemeral is set, but disk \/dev\/vda .* it has no partition table/);
+  expect(fault({ label: 'none' })).toThrow(
+    /preserve_ephemeral is set, but disk \/dev\/vda .* it has no partition table/,
+  );
+  expect(fault({ label: 'unknown', is: 'sun' })).toThrow(
+    /it has a partition table of kind sun, which is not read here/,
+  );
   expect(fault({ ...planned, label: 'msdos' })).toThrow(/its table is msdos, not gpt/);
   expect(fault(without)).toThrow(/partition 3 \(root\) is not there, not 1048576000 bytes at 588251136/);
   expect(fault(extra as typeof planned)).toThrow(/it has more partitions/);

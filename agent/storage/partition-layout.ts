@@ -1,4 +1,10 @@
-import type { DiskTable, TableLabel, TablePartition } from '#agent/storage/sfdisk.ts';
+import {
+  type DiskTable,
+  describeTable,
+  type FoundTable,
+  type TableLabel,
+  type TablePartition,
+} from '#agent/storage/sfdisk.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Sizes of the partitions for a partition image; in MiB, 0 for none. */
@@ -97,7 +103,7 @@ function sizesOf(requested: RequestedLayout): ReadonlyArray<readonly [PartitionR
  * Whether a disk is laid out as planned already, which is the condition for keeping what is on one of its partitions.
  * @throws AppError `storage_error` naming the first difference.
  */
-export function checkSameLayout(planned: PlannedLayout, found: DiskTable | undefined, diskName: string): void {
+export function checkSameLayout(planned: PlannedLayout, found: FoundTable, diskName: string): void {
   const fault = findDifference(planned, found);
   if (fault === undefined) return;
   throw new AppError(
@@ -106,8 +112,8 @@ export function checkSameLayout(planned: PlannedLayout, found: DiskTable | undef
   );
 }
 
-function findDifference(planned: PlannedLayout, found: DiskTable | undefined): string | undefined {
-  if (found === undefined) return 'it has no partition table';
+function findDifference(planned: PlannedLayout, found: FoundTable): string | undefined {
+  if (found.label === 'none' || found.label === 'unknown') return `it has ${describeTable(found)}`;
   if (found.label !== planned.label) return `its table is ${found.label}, not ${planned.label}`;
   for (const { role, number, startBytes, sizeBytes } of planned.partitions) {
     const there = found.partitions.find((each) => each.number === number);

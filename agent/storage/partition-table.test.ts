@@ -25,6 +25,7 @@ test.each([
       head.writeUInt32LE(0x12345678, 440);
       head[0] = 0xfa;
       head[450] = 0x83;
+      head.writeUInt32LE(2048, 458);
     }),
     { kind: 'msdos', diskId: '0x12345678', hasBootCode: true },
   ],
@@ -33,6 +34,12 @@ test.each([
     disk((head) => head.writeUInt32LE(0xabc, 440)),
     { kind: 'none', diskId: '0x00000abc', hasBootCode: false },
   ],
+  [
+    'a signed sector whose entries are none of an MBR',
+    disk((head) => head.writeUInt8(0x55, 446)),
+    { kind: 'unknown', hasBootCode: false },
+  ],
+  ['an Apple partition map', disk((head) => head.write('PM\0\0', 512)), { kind: 'unknown', hasBootCode: false }],
   ['an empty disk', Buffer.alloc(8192), { kind: 'none', hasBootCode: false }],
   ['less than a sector', Buffer.alloc(100), { kind: 'none', hasBootCode: false }],
 ])('%s', (_name, head, expected) => {

@@ -1,4 +1,4 @@
-import { readTables } from '#agent/storage/disk-tables.ts';
+import { readTables, type Tables } from '#agent/storage/disk-tables.ts';
 import { type Partition, type ProbedPartition, runLsblk } from '#agent/storage/lsblk.ts';
 import { readSignatures } from '#agent/storage/wipe-disk.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -6,7 +6,7 @@ import type { Run } from '#shared/process/run.ts';
 
 /** Partition table as the beginning of a disk has it: pure. */
 export interface PartitionTable {
-  readonly kind: 'gpt' | 'msdos' | 'none';
+  readonly kind: Tables['kind'];
   /** Sector size that a GPT was made for. */
   readonly gptSectorBytes?: number;
   /** The MBR's disk identifier as `0x12345678`: Ironic's "root uuid" of a whole-disk image. */
@@ -17,21 +17,16 @@ export interface PartitionTable {
 
 /** @param head the disk's first bytes, 8 KiB or more (or all of it) */
 export function readPartitionTable(head: Buffer): PartitionTable {
-  const gptSectorBytes = readTables(head).gpts[0]?.sectorBytes;
+  const tables = readTables(head);
+  const gptSectorBytes = tables.kind === 'gpt' ? tables.gpts[0]?.sectorBytes : undefined;
   const hasMbr = head.length >= 512 && head.readUInt16LE(510) === 0xaa55;
   const id = hasMbr ? head.readUInt32LE(440) : 0;
   return {
-    kind: gptSectorBytes === undefined ? tableWithoutGpt(head, hasMbr) : 'gpt',
+    kind: tables.kind,
     ...(gptSectorBytes === undefined ? {} : { gptSectorBytes }),
     ...(id === 0 ? {} : { diskId: `0x${id.toString(16).padStart(8, '0')}` }),
     hasBootCode: hasMbr && head.subarray(0, 440).some((byte) => byte !== 0),
   };
-}
-
-/** A boot sector without entries is a file system's, not a table. */
-function tableWithoutGpt(head: Buffer, hasMbr: boolean): 'msdos' | 'none' {
-  if (!hasMbr) return 'none';
-  return [446, 462, 478, 494].some((at) => head.readUInt8(at + 4) !== 0) ? 'msdos' : 'none';
 }
 
 /** The device of a disk's partition: `/dev/vda1`, `/dev/nvme0n1p1`, `/dev/md0p1`. */

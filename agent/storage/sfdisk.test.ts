@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseDiskTable, readDiskTable, writeDiskTable } from '#agent/storage/sfdisk.ts';
+import { parseDiskTable, partitionsIn, readDiskTable, writeDiskTable } from '#agent/storage/sfdisk.ts';
 import type { Run, RunOptions } from '#shared/process/run.ts';
 
 /** sfdisk 2.38 of a GPT with 512-byte sectors. */
@@ -44,12 +44,18 @@ test('an empty MBR, a table of another kind, no table, and what is not JSON', as
   const dos =
     '{"partitiontable": {"label":"dos", "id":"0x1", "device":"/dev/vda", "unit":"sectors", "sectorsize":512}}';
   expect(parseDiskTable(dos, '/dev/vda')).toEqual({ label: 'msdos', partitions: [] });
-  expect(parseDiskTable(dos.replace('dos', 'sun'), '/dev/vda')).toBeUndefined();
+  const sun = parseDiskTable(dos.replace('dos', 'sun'), '/dev/vda');
+  expect(sun).toEqual({ label: 'unknown', is: 'sun' });
+  expect(() => partitionsIn(sun, '/dev/vda')).toThrow(
+    'disk /dev/vda has a partition table of kind sun, which is not read here: its partitions are not known',
+  );
   const failing =
     (stderr: string): Run =>
     async () => ({ stdout: '', stderr, exitCode: 1, durationMs: 1 });
   const none = failing('sfdisk: /dev/vda: does not contain a recognized partition table\n');
-  expect(await readDiskTable(none, '/dev/vda')).toBeUndefined();
+  const noTable = await readDiskTable(none, '/dev/vda');
+  expect(noTable).toEqual({ label: 'none' });
+  expect(partitionsIn(noTable, '/dev/vda')).toEqual([]);
   await expect(readDiskTable(failing('sfdisk: cannot open /dev/vda: Input/output error'), '/dev/vda')).rejects.toThrow(
     'read the partition table of /dev/vda: sfdisk: cannot open /dev/vda: Input/output error',
   );

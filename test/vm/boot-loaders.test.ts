@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Agent, request } from 'undici';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { WebSocket } from 'ws';
-import { readDiskTable } from '#agent/storage/sfdisk.ts';
+import { partitionsIn, readDiskTable } from '#agent/storage/sfdisk.ts';
 import { type FakeConductor, fakeToken, startFakeConductor } from '#agent/testing/fake-conductor.ts';
 import { type RunningProcess, run, start } from '#shared/process/run.ts';
 import { CommandResult, Heartbeat } from '#shared/wire/agent-calls.ts';
@@ -68,7 +68,7 @@ async function makeDisk(): Promise<void> {
   await copyFile('build/os-image/demo.raw', disk);
   await truncate(disk, 5 * 1024 * mib);
   await run('sgdisk', ['--move-second-header', '--new', '9:0:+64M', disk]);
-  const partitions = (await readDiskTable(run, disk))?.partitions ?? [];
+  const partitions = partitionsIn(await readDiskTable(run, disk), disk);
   const startOf = (wanted: (partition: (typeof partitions)[number]) => boolean) =>
     partitions.find(wanted)?.startBytes ?? 0;
   const esp = `${disk}@@${startOf(({ type }) => type.startsWith('c12a7328'))}`;

@@ -112,6 +112,27 @@ describe('sectors of an MBR', () => {
   });
 });
 
+test.each([
+  ['none', Buffer.alloc(mib), /has no partition table: it is not a whole-disk image/],
+  [
+    'an Apple partition map',
+    Buffer.alloc(mib).fill('PM\0\0', 512, 516, 'latin1'),
+    /has an Apple partition map, which is no/,
+  ],
+  [
+    'a Sun disk label',
+    Buffer.alloc(mib).fill('dabe', 508, 510, 'hex'),
+    /has a Sun disk label, which is no partition table/,
+  ],
+  [
+    'a boot sector of its own kind',
+    Buffer.alloc(mib).fill('55', 446, 500, 'hex').fill('55aa', 510, 512, 'hex'),
+    /has a signed first sector whose entries are marked neither active nor inactive/,
+  ],
+])('an image with %s as its table is refused as that', async (_what, head, text) => {
+  expect(await check(layOut('dos', [1]), {}, {}, { head })).toMatch(text);
+});
+
 describe('a GPT', () => {
   const image = layOut('gpt', [20, 42]);
   const head = makeHead(image);

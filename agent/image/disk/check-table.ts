@@ -45,17 +45,24 @@ const esp = { gpt: 'c12a7328-f81f-11d2-ba4b-00a0c93ec93b', msdos: 0xef } as cons
  * has no room for the config drive.
  */
 export async function checkTable(head: Buffer, rest: ImageRest, disk: TargetDisk, use: TableUse = {}): Promise<void> {
-  const { gpts, mbr } = readTables(head);
-  if (gpts.length > 0) {
-    const gpt = await checkGpt(gpts, mbr, rest, disk);
+  const tables = readTables(head);
+  if (tables.kind === 'gpt') {
+    const gpt = await checkGpt(tables.gpts, tables.mbr, rest, disk);
     const esps = gpt.entries.filter(({ type }) => type === esp.gpt).map(({ first }) => first);
     if (use.bootMode === 'uefi') await requireEsp(esps, rest, disk);
     if (use.drive) await requireDriveRoom({ kind: 'gpt', gpt, entries: gpt.entries }, disk, use.drive, rest);
     return;
   }
-  if (mbr.length === 0) {
+  if (tables.kind === 'none') {
     throw new AppError('image_error', 'the image has no partition table: it is not a whole-disk image');
   }
+  if (tables.kind === 'unknown') {
+    throw new AppError(
+      'image_error',
+      `the image has ${tables.is}, which is no partition table that can be read here: give an image with a GPT or an MBR`,
+    );
+  }
+  const { mbr } = tables;
   await requireMbrSectors(mbr, rest, disk);
   for (const { number, start, sectors } of mbr) requireInside(number, start + sectors, disk, 0);
   // one inside an extended partition may be it
