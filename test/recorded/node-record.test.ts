@@ -162,9 +162,7 @@ test('filed below machines it is read there', async () => {
   );
   vi.stubEnv('PATH', `${await layOutMachine(folder, recording.outputs)}:/usr/bin:/bin`);
   onTestFinished(() => void vi.unstubAllEnvs());
-  expect(await readRecordedMachine(folder, recording.outputs, recording.reading)).toMatchObject(
-    recording.reading as object,
-  );
+  expect(await readRecordedMachine(folder, recording.outputs, recording.reading)).toMatchObject(recording.reading);
 });
 
 test("the switch's words are there as they came, but for its address", () => {
