@@ -76,6 +76,15 @@ menuentry 'Linux 6.1' {
 `);
 });
 
+test('GRUB names the files of a subvolume from the top of its file system', async () => {
+  await put({ 'boot/vmlinuz-6.1': '', 'boot/initrd.img-6.1': '' });
+  const system = await readBootableSystem(root);
+  expect(renderConfiguration(system, 'the-uuid', '/@')).toContain(
+    '  linux /@/boot/vmlinuz-6.1 root=UUID=the-uuid ro\n  initrd /@/boot/initrd.img-6.1\n',
+  );
+  expect(renderConfiguration(system, 'the-uuid', '/of all')).toContain("  initrd '/of all/boot/initrd.img-6.1'\n");
+});
+
 test('what GRUB could not start is refused', async () => {
   await expect(readBootableSystem(root)).rejects.toThrow('the image has no kernel: no vmlinuz-VERSION in /boot');
   await put({ 'boot/vmlinuz-6.1': '', 'boot/loader/entries/a.conf': '' });

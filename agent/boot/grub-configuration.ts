@@ -72,8 +72,12 @@ export function readSettings(text: string, settings: Map<string, string>): void 
   }
 }
 
-/** The text of `grub.cfg`. @param rootUuid of the file system that all is on. Pure. */
-export function renderConfiguration({ kernels, settings }: BootableSystem, rootUuid: string): string {
+/**
+ * The text of `grub.cfg`. Pure.
+ * @param rootUuid of the file system that all is on
+ * @param subvolume path of the system inside it, `/@`; empty where it is all of it
+ */
+export function renderConfiguration({ kernels, settings }: BootableSystem, rootUuid: string, subvolume = ''): string {
   const setting = (name: string): string => settings.get(name)?.trim() ?? '';
   const words = (text: string): string => text.split(/\s+/).filter(Boolean).map(quoted).join(' ');
   const serial = setting('GRUB_SERIAL_COMMAND');
@@ -90,8 +94,8 @@ export function renderConfiguration({ kernels, settings }: BootableSystem, rootU
     `search --no-floppy --fs-uuid --set=root ${rootUuid}`,
     ...kernels.flatMap(({ kernel, initrd }) => [
       `menuentry ${quoted(`Linux ${kernel.slice('vmlinuz-'.length)}`)} {`,
-      `  linux ${`/boot/${kernel} root=UUID=${rootUuid} ro ${params}`.trim()}`,
-      ...(initrd === undefined ? [] : [`  initrd /boot/${initrd}`]),
+      `  linux ${`${quoted(`${subvolume}/boot/${kernel}`)} root=UUID=${rootUuid} ro ${params}`.trim()}`,
+      ...(initrd === undefined ? [] : [`  initrd ${quoted(`${subvolume}/boot/${initrd}`)}`]),
       '}',
     ]),
     '',
@@ -99,7 +103,7 @@ export function renderConfiguration({ kernels, settings }: BootableSystem, rootU
 }
 
 /** Quotes a word as GRUB's script reads it. */
-function quoted(word: string): string {
+export function quoted(word: string): string {
   return /^[\w.,:=/@%+-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 

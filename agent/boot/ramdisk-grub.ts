@@ -1,9 +1,10 @@
 import { copyFile, mkdir, mkdtemp, open, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { findGrubFolder, readBootableSystem, renderConfiguration } from '#agent/boot/grub-configuration.ts';
+import { findGrubFolder, quoted, readBootableSystem, renderConfiguration } from '#agent/boot/grub-configuration.ts';
 import { placeFile } from '#agent/inject/inject-files.ts';
 import { resolveInside } from '#agent/inject/resolve-inside.ts';
+import { mountedSubvolume } from '#agent/storage/mounted-subvolume.ts';
 import { partitionsIn, readDiskTable } from '#agent/storage/sfdisk.ts';
 import { bootCode, placedCore } from '#shared/disks/grub-boot-sectors.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -43,14 +44,15 @@ export async function prepareGrub(
   { platform, configure }: { readonly platform: GrubPlatform; readonly configure: boolean },
 ): Promise<Buffer> {
   const folder = await findGrubFolder(root.folder);
+  const subvolume = await mountedSubvolume(root.folder);
   if (configure) {
-    const text = renderConfiguration(await readBootableSystem(root.folder), root.uuid);
+    const text = renderConfiguration(await readBootableSystem(root.folder), root.uuid, subvolume);
     await placeFile(root.folder, { path: `/${folder}/grub.cfg` }, Buffer.from(text));
   } else {
     await requireConfiguration(root.folder, folder);
   }
   await copyModules(await resolveInside(root.folder, `${folder}/${platform}`), platform);
-  return makeCore(run, root.uuid, { platform, prefix: `/${folder}` });
+  return makeCore(run, root.uuid, { platform, prefix: `${subvolume}/${folder}` });
 }
 
 /**
@@ -87,7 +89,7 @@ async function makeCore(
   const folder = await mkdtemp(join(tmpdir(), 'baton-grub-'));
   try {
     const [early, core] = [join(folder, 'early.cfg'), join(folder, 'core')];
-    await writeFile(early, `search.fs_uuid ${rootUuid} root\nset prefix=($root)${prefix}\n`);
+    await writeFile(early, `search.fs_uuid ${rootUuid} root\nset prefix=($root)${quoted(prefix)}\n`);
     const own = platform === 'i386-pc' ? ['biosdisk'] : [];
     const options = [`--directory=${join(ramdiskModules, platform)}`, `--format=${platform}`, `--prefix=${prefix}`];
     await run('grub-mkimage', [...options, `--config=${early}`, `--output=${core}`, ...coreModules, ...own]);

@@ -2,6 +2,7 @@ import { findGrubFolder, findKernels, listNames } from '#agent/boot/grub-configu
 import { resolveInside } from '#agent/inject/resolve-inside.ts';
 import type { ProbedPartition } from '#agent/storage/lsblk.ts';
 import { mountHarmless, withMounted } from '#agent/storage/mount.ts';
+import { mountedSubvolume } from '#agent/storage/mounted-subvolume.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
 
@@ -19,10 +20,12 @@ const readTimeoutMs = 15 * 60_000;
 export async function requireGrubReadable(run: Run, partition: Partition): Promise<void> {
   await run('blockdev', ['--flushbufs', partition.name]);
   await withMounted(run, partition.name, mountHarmless('ro'), async (root) => {
+    const subvolume = await mountedSubvolume(root);
     for (const path of await bootFiles(root)) {
       const file = await resolveInside(root, path);
+      const forGrub = `(loop0)${subvolume}/${path}`;
       try {
-        await run('grub-fstest', [partition.name, 'cmp', `(loop0)/${path}`, file], { timeoutMs: readTimeoutMs });
+        await run('grub-fstest', [partition.name, 'cmp', forGrub, file], { timeoutMs: readTimeoutMs });
       } catch (cause) {
         if (errorCode(cause) !== 'command_failed') throw cause;
         throw new AppError(

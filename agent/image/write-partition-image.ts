@@ -1,3 +1,4 @@
+import { release } from 'node:os';
 import type { AgentContext } from '#agent/context.ts';
 import { type Disk, openDisk, openExclusive } from '#agent/image/disk/disk.ts';
 import { tooSmall } from '#agent/image/disk/disk-writer.ts';
@@ -147,7 +148,7 @@ function requirePartitionImage(head: Buffer, root: ImageTarget): void {
       'the image has a partition table: it is a whole-disk image (instance_info.image_type "whole-disk"), not a root file system',
     );
   }
-  const system = readRootFileSystem(head);
+  const system = readRootFileSystem(head, release());
   if (system === undefined) {
     const found = nameFileSystem(head);
     throw new AppError(

@@ -1,3 +1,5 @@
+import { unknownXfsFeatures } from '#agent/storage/xfs-features.ts';
+
 /** File systems and the like by what stands at the beginning of a partition, or of an image of one: pure. */
 
 interface Kind {
@@ -67,38 +69,23 @@ export interface RootFileSystem {
   readonly sizeBytes: number | undefined;
   /** The smallest piece that it is read in: a disk's sectors may not be larger. */
   readonly blockBytes: number | undefined;
-  /** Features for which the ramdisk's kernel would not mount it. */
+  /** Features for which the kernel would not mount it. */
   readonly unknownFeatures: readonly string[];
 }
 
-/** The file system here, of a kind that a system can have as its root; `undefined` for anything else, or without UUID. */
-export function readRootFileSystem(bytes: Buffer): RootFileSystem | undefined {
+/**
+ * The file system here, of a kind that a system can have as its root; `undefined` for anything else, or without UUID.
+ * @param kernel release of the kernel that is to mount it (`uname -r`)
+ */
+export function readRootFileSystem(bytes: Buffer, kernel: string): RootFileSystem | undefined {
   const kind = find(bytes);
   if (kind?.uuidAt === undefined || bytes.length < kind.uuidAt + 16) return undefined;
   if (bytes.subarray(kind.uuidAt, kind.uuidAt + 16).every((byte) => byte === 0)) return undefined;
-  return { name: kind.name, ...sizesOf(kind.name, bytes), unknownFeatures: kind.name === 'xfs' ? newInXfs(bytes) : [] };
-}
-
-/** Features of XFS that came after Linux 6.1, the ramdisk's: bits of `sb_features_incompat`, each with mkfs.xfs' name. */
-const xfsFeatures = [
-  'ftype',
-  'sparse',
-  'uuid',
-  'bigtime',
-  'repair',
-  'nrext64',
-  'exchange',
-  'parent',
-  'metadir',
-  'zoned',
-];
-const xfsFeaturesOfKernel = 6;
-
-function newInXfs(bytes: Buffer): readonly string[] {
-  const isVersion5 = bytes.length >= 220 && (bytes.readUInt16BE(100) & 0xf) === 5;
-  const bits = isVersion5 ? bytes.readUInt32BE(216) : 0;
-  const numbers = [...Array(32).keys()].slice(xfsFeaturesOfKernel).filter((bit) => ((bits >>> bit) & 1) === 1);
-  return numbers.map((bit) => xfsFeatures[bit] ?? `number ${bit}`);
+  return {
+    name: kind.name,
+    ...sizesOf(kind.name, bytes),
+    unknownFeatures: kind.name === 'xfs' ? unknownXfsFeatures(bytes, kernel) : [],
+  };
 }
 
 function sizesOf(name: string, bytes: Buffer): Pick<RootFileSystem, 'sizeBytes' | 'blockBytes'> {

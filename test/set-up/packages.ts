@@ -37,6 +37,7 @@ export const labPackages: readonly string[] = [
   'casync', // makes chunked images
   'grub-common', // grub-fstest, which reads file systems as GRUB does
   'xfsprogs', // mkfs.xfs, for it
+  'btrfs-progs', // mkfs.btrfs, and its subvolumes, for it
   'busybox-static', // the KVM probe's initrd
   'cpio',
   // kubernetes-client is unpacked, not installed: set-up.sh says why

@@ -5,10 +5,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { requireGrubReadable } from '#agent/boot/require-grub-readable.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 import { run } from '#shared/process/run.ts';
+import { makeBtrfs } from '#test/support/btrfs-subvolume.ts';
 import { withLoopDevice } from '#test/support/loop-device.ts';
 import { noise } from '#test/support/noise.ts';
 
-/** Root file systems on loop devices, and the GRUB of Debian that the ramdisk has; needs root, grub-fstest, mkfs.xfs. */
+/** Root file systems on loop devices, and the GRUB of Debian that the ramdisk has; needs root, grub-fstest, mkfs.xfs, btrfs. */
 
 const mib = 1024 * 1024;
 let folder = '';
@@ -48,6 +49,13 @@ test.each(['inline_data', 'ea_inode', 'bigalloc'])('ext4 with %s is refused by i
   const reason = await ext4(feature);
   expect(reason).toMatch(/^GRUB can't read \/boot\/grub\/grub.cfg on \/dev\/loop\d+, so the machine would not boot: /);
   expect(reason).toContain(`GRUB does not know ${feature}: make the image without`);
+});
+
+test('btrfs is read, of a system in its default subvolume too', async () => {
+  const tree = join(folder, 'tree');
+  const whole = (device: string) => run('mkfs.btrfs', ['-q', '-f', '--rootdir', tree, device]);
+  expect(await judge('btrfs', whole, 128)).toBe('boots');
+  expect(await judge('btrfs', (device) => makeBtrfs(device, tree), 128)).toBe('boots');
 });
 
 test('XFS is read', async () => {

@@ -10,15 +10,19 @@ import { type RunningProcess, run, start } from '#shared/process/run.ts';
 import { CommandResult, Heartbeat } from '#shared/wire/agent-calls.ts';
 import { tcgCpu } from '#test/lab/qemu-arguments.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
+import { makeBtrfs } from '#test/support/btrfs-subvolume.ts';
 import { freePort } from '#test/support/free-port.ts';
+import { withLoopDevice } from '#test/support/loop-device.ts';
 
 /**
  * The ramdisk under OVMF beside a disk as images really are: the demo's system, whose EFI system partition has no more than
- * EFI/debian/grubx64.efi; and a root file system that GRUB can't read. The machine's clock is in the year 2000.
+ * EFI/debian/grubx64.efi; a root file system that GRUB can't read, and one in a subvolume of btrfs. The machine's clock is in the
+ * year 2000.
  */
 
 const mib = 1024 * 1024;
 const rootUuid = 'b2a70000-0000-4000-8000-0000000000aa';
+const btrfsUuid = 'b2a70000-0000-4000-8000-0000000000bb';
 const ovmf = '/usr/share/OVMF';
 
 const variables = '/sys/firmware/efi/efivars';
@@ -67,7 +71,7 @@ afterAll(async () => {
 async function makeDisk(): Promise<void> {
   await copyFile('build/os-image/demo.raw', disk);
   await truncate(disk, 5 * 1024 * mib);
-  await run('sgdisk', ['--move-second-header', '--new', '9:0:+64M', disk]);
+  await run('sgdisk', ['--move-second-header', '--new', '9:0:+64M', '--new', '10:0:+160M', disk]);
   const partitions = partitionsIn(await readDiskTable(run, disk), disk);
   const startOf = (wanted: (partition: (typeof partitions)[number]) => boolean) =>
     partitions.find(wanted)?.startBytes ?? 0;
@@ -85,6 +89,11 @@ async function makeDisk(): Promise<void> {
     undefined,
     startOf(({ number }) => number === 9),
   );
+  await withLoopDevice(join(directory, 'btrfs.img'), 160 * mib, async (device) => {
+    await makeBtrfs(device, tree, { uuid: btrfsUuid });
+    const at = startOf(({ number }) => number === 10) / mib;
+    await run('dd', [`if=${device}`, `of=${disk}`, 'bs=1M', `seek=${at}`, 'conv=notrunc,fsync']);
+  });
 }
 
 function boot(how: readonly string[]): RunningProcess {
@@ -190,6 +199,16 @@ test('a full variable store: the old entry stays; without it no success but by a
     command_result: { bootloader_result: { warnings: [warning, warning] } },
   });
   expect(await sendLine('efibootmgr')).not.toContain('ironic1');
+});
+
+test('a root file system on btrfs gets its files, and GRUB reads them inside its default subvolume', async () => {
+  expect(await installBootloader({ root_uuid: btrfsUuid })).toMatchObject({ command_status: 'SUCCEEDED' });
+  const seen = await sendLine(
+    `mount UUID=${btrfsUuid} /mnt; grep " /mnt " /proc/self/mountinfo; cat /mnt/boot/grub/grub.cfg; umount /mnt`,
+  );
+  expect(seen).toMatch(/ \/@ \/mnt .* - btrfs \/dev\/vda10 /);
+  expect(seen).toContain(`linux /@/boot/vmlinuz-6.1 root=UUID=${btrfsUuid} ro`);
+  expect(seen).toContain('initrd /@/boot/initrd.img-6.1');
 });
 
 test('the firmware starts that loader by its entry', async () => {
