@@ -30,18 +30,14 @@ export async function readPrintedTexts({ run, log }: { readonly run: Run; readon
       return '';
     }
   };
-  const printed = (name: string, args: readonly [string, ...string[]]) =>
-    add(name, async () => (await run(args[0], args.slice(1), { timeoutMs: 30_000 })).stdout);
-  const disks = disksIn(await printed('lsblk --json', ['lsblk', ...lsblkArguments(['--all'])]));
+  const printed = (name: string, command: string, args: readonly string[]) =>
+    add(name, async () => (await run(command, args, { timeoutMs: 30_000 })).stdout);
+  const disks = disksIn(await printed('lsblk --json', 'lsblk', lsblkArguments(['--all'])));
   for (const disk of disks.slice(0, mostDisks)) {
-    await printed(`udevadm info --query=property --name=${disk}`, [
-      'udevadm',
-      'info',
-      '--query=property',
-      `--name=${disk}`,
-    ]);
+    const args = ['info', '--query=property', `--name=${disk}`];
+    await printed(['udevadm', ...args].join(' '), 'udevadm', args);
   }
-  await printed('dmidecode', ['dmidecode']);
+  await printed('dmidecode', 'dmidecode', []);
   for (const file of dmiFiles) await add(`/sys/${file}`, () => readFile(join('/sys', file), 'utf8'));
   for (const { name, directory } of await listPhysicalInterfaces().catch(() => [])) {
     const at = `/sys/class/net/${name}`;

@@ -13,8 +13,10 @@ export async function mountedSubvolume(folder: string, mountInfo?: string): Prom
 /** The same of a folder by its own path; empty also where nothing is mounted on it. Pure. */
 export function subvolumeIn(mountInfo: string, folder: string): string {
   const mounts = mountInfo.split('\n').map((line) => line.split(' '));
-  const [, , , root = '/'] = mounts.findLast(([, , , , point = '']) => unescaped(point) === folder) ?? [];
-  return root === '/' ? '' : unescaped(root);
+  const found = mounts.findLast(([, , , , point]) => point !== undefined && unescaped(point) === folder);
+  const root = found?.[3];
+  // where it is not known GRUB is tried with the top: it finds nothing there, or the same
+  return root === undefined || root === '/' ? '' : unescaped(root);
 }
 
 /** `\040` is a space. */

@@ -106,7 +106,6 @@ export const allowedFacts: Readonly<Record<Shape, Allowed>> = {
   },
   'nothing for unknown': {
     'agent/bios/firmware-attributes.ts': [1, 'a driver without the file offers no reset'],
-    'agent/boot/ramdisk-grub.ts': [1, 'a disk without a table has no room, and is refused'],
     'agent/custom/run-script.ts': [1, "the conductor's, to a script"],
     'agent/hardware/inventory-system.ts': [3, 'of an inventory, to show'],
     'agent/image/fetch/checksum-file.ts': [1, 'lines that are none; without one it is refused'],
@@ -116,7 +115,7 @@ export const allowedFacts: Readonly<Record<Shape, Allowed>> = {
     'agent/raid/match-raid.ts': [1, 'fewer than planned are no match'],
     'agent/raid/raid-config.ts': [1, 'of an array that was just made, to show'],
     'agent/storage/device-identity.ts': [1, 'udev leaves it out where there are none; an unread one is `unread`'],
-    'agent/storage/disk-tables.ts': [2, 'no MBR has no partitions; entries are read where they are full'],
+    'agent/storage/disk-tables.ts': [1, 'entries are read where they are full'],
     'agent/storage/lsblk.ts': [2, 'lsblk leaves it out where there are none'],
     'agent/storage/storage-claims.ts': [1, 'a volume that describes no group says nothing of what is missing'],
     'conductor/cluster/kubernetes/node-watch.ts': [1, 'its status is then Unknown'],

@@ -58,7 +58,7 @@ export async function layOutMachine(root: string, outputs: Readonly<Record<strin
   return programs;
 }
 
-/** What `dmidecode -t` would have printed, of what `dmidecode` did. */
+/** Picks out of `dmidecode`'s output what `dmidecode -t` would have printed. */
 function structuresOf(all = ''): Readonly<Record<string, string>> {
   const structures = all
     .split(/\n(?=Handle 0x)/)
