@@ -40,10 +40,10 @@ test('by its unit, in the image and from a clone a conductor is given the same l
   ];
   for (const path of starts) {
     const text = await readFile(join(import.meta.dirname, '../..', path), 'utf8');
-    expect([path, text.match(/--max-semi-space-size=\d+|MALLOC_MMAP_THRESHOLD_=\d+/g)?.sort()]).toEqual([
+    expect([
       path,
-      ['--max-semi-space-size=4', 'MALLOC_MMAP_THRESHOLD_=131072'],
-    ]);
+      text.match(/--max-semi-space-size=\d+|--heap-growing-percent=\d+|MALLOC_MMAP_THRESHOLD_=\d+/g)?.sort(),
+    ]).toEqual([path, ['--heap-growing-percent=30', '--max-semi-space-size=4', 'MALLOC_MMAP_THRESHOLD_=131072']]);
   }
 });
 

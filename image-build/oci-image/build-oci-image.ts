@@ -37,7 +37,12 @@ const config: ImageConfig = {
     'BATON_RAMDISK_DIR=/usr/lib/baton/ramdisk',
     'BATON_IMAGES_DIR=/var/lib/baton/images',
   ],
-  Entrypoint: ['/usr/lib/baton/bin/node', '--max-semi-space-size=4', '/usr/lib/baton/build/bundle/conductor.cjs'],
+  Entrypoint: [
+    '/usr/lib/baton/bin/node',
+    '--max-semi-space-size=4',
+    '--heap-growing-percent=30',
+    '/usr/lib/baton/build/bundle/conductor.cjs',
+  ],
   WorkingDir: '/var/lib/baton',
   Volumes: { '/var/lib/baton': {} },
   StopSignal: 'SIGTERM',
