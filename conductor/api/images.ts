@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Answer, line, time, whole } from '#conductor/api/values.ts';
+import { type Answer, line, mostDays, time, whole } from '#conductor/api/values.ts';
 
 /** Images in chunks: Baton's own. */
 
@@ -29,9 +29,11 @@ export const MeasuredImage = z
   .meta({ id: 'MeasuredImage' });
 export type MeasuredImageAnswer = Answer<typeof MeasuredImage>;
 
+const dayRule = `must be a number of days, at most ${mostDays}`;
+
 export const ImagePrune = z
   .strictObject({
-    older_than_days: z.number({ error: 'must be a number of days' }).min(0).default(7),
+    older_than_days: z.number({ error: dayRule }).min(0, dayRule).max(mostDays, dayRule).default(7),
     dry_run: z.boolean({ error: 'must be true or false' }).default(false),
   })
   .meta({ id: 'ImagePrune' });

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { jsonDocument, looseBoolean } from '#conductor/api/node-description.ts';
-import { answerOf, defineFields, json, line, links, time, uuid } from '#conductor/api/values.ts';
+import { answerOf, defineFields, json, line, links, longestName, time, uuid } from '#conductor/api/values.ts';
 import { parseMacAddress } from '#shared/mac-address.ts';
 
 export const macAddress = z.string({ error: 'must be a MAC address' }).transform((text, context): string => {
@@ -8,6 +8,15 @@ export const macAddress = z.string({ error: 'must be a MAC address' }).transform
   if (mac === undefined)
     context.addIssue({ code: 'custom', message: `Expected valid MAC address for address: ${text}` });
   return mac ?? text;
+});
+
+/** The two names have an index; the row of one holds no more than a third of a page. */
+const LinkConnection = jsonDocument.superRefine((connection, context) => {
+  for (const name of ['switch_id', 'port_id']) {
+    const { length } = JSON.stringify(connection[name] ?? '');
+    const message = `is too long: at most ${longestName} characters`;
+    if (length > longestName + '""'.length) context.addIssue({ code: 'custom', path: [name], message });
+  }
 });
 
 export const portFields = defineFields('port', 1, {
@@ -24,7 +33,7 @@ export const portFields = defineFields('port', 1, {
   is_smartnic: { type: z.boolean(), write: looseBoolean, since: 53 },
   local_link_connection: {
     type: json.meta({ description: 'switch_id and port_id say where it is plugged in.' }),
-    write: jsonDocument,
+    write: LinkConnection,
     since: 19,
   },
   physical_network: { type: line, write: z.string().max(64).nullable(), since: 34 },

@@ -1,11 +1,21 @@
 import { z } from 'zod';
-import { type Answer, answerOf, defineFields, json, line, time, uuid, whole } from '#conductor/api/values.ts';
+import {
+  type Answer,
+  answerOf,
+  defineFields,
+  json,
+  line,
+  time,
+  uuid,
+  whole,
+  wholeFrom,
+} from '#conductor/api/values.ts';
 import { TraitName } from '#conductor/model/trait-name.ts';
 import { stepInterfaces } from '#shared/wire/step.ts';
 
 const placeRule = 'must be an integer from 0 to 2147483647';
 /** Place of a step among others. */
-export const place = z.int32({ error: placeRule }).min(0, placeRule);
+export const place = wholeFrom(0, placeRule);
 
 /** A step as a template or a request for a deploy names it (agent-protocol.md §5.3). */
 export const DeployStep = z.strictObject({

@@ -61,6 +61,21 @@ export const time = z.string().meta({ description: '2026-11-21T07:35:42.609000+0
 export const line = z.string().nullable();
 export const json = z.record(z.string(), z.unknown());
 export const whole = z.number().int();
+
+/** Largest value of a column that is an `integer` in PostgreSQL: a larger one is an error of the database. */
+export const largestInteger = 2_147_483_647;
+/** Most days of an age, a thousand years: dates far beyond can't be written. */
+export const mostDays = 365_000;
+/** Most characters of the name of something outside, such as a port of a switch: what has an index may not be longer than a page. */
+export const longestName = 255;
+
+/**
+ * Schema of a whole number that a request gives. The API's document shows its limits.
+ * @param rule what the number must be, in the refusal's words
+ */
+export function wholeFrom(least: number, rule: string, most = largestInteger): z.ZodNumber {
+  return z.int({ error: rule }).min(least, rule).max(most, rule);
+}
 const Link = z.object({ href: z.string(), rel: z.string() });
 export const links = z.array(Link);
 

@@ -1,6 +1,17 @@
 import { z } from 'zod';
 import { jsonDocument } from '#conductor/api/node-description.ts';
-import { answerOf, defineFields, json, line, links, time, uuid, whole } from '#conductor/api/values.ts';
+import {
+  answerOf,
+  defineFields,
+  json,
+  largestInteger,
+  line,
+  links,
+  time,
+  uuid,
+  whole,
+  wholeFrom,
+} from '#conductor/api/values.ts';
 
 export const chassisFields = defineFields('chassis', 1, {
   uuid: { type: uuid, listed: true },
@@ -49,7 +60,11 @@ export const targetFields = defineFields('volume target', since, {
   /** `iscsi`, `fibre_channel` … */
   volume_type: { type: z.string(), write: text, listed: true },
   volume_id: { type: z.string(), write: text, listed: true },
-  boot_index: { type: whole, write: z.int32({ error: 'must be an integer' }), listed: true },
+  boot_index: {
+    type: whole,
+    write: wholeFrom(-largestInteger, 'must be an integer from -2147483647 to 2147483647'),
+    listed: true,
+  },
   properties: { type: json, write: document },
   extra: { type: json, write: document },
 });

@@ -2,6 +2,7 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Fault } from '#conductor/api/service.ts';
 import { createApp } from '#conductor/http/app.ts';
+import { bodyLimitsKey } from '#conductor/http/routing/define-routes.ts';
 import { answerCheck } from '#test/support/check-answer.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
@@ -135,4 +136,81 @@ test('the page is made of what the conductor serves', async () => {
   expect((await app.request('http://api.example/docs/package.json')).status).toBe(404);
   const below = await app.request('http://api.example/docs/');
   expect([below.status, below.headers.get('location')]).toEqual([301, '../docs']);
+});
+
+interface Bounded {
+  readonly $ref?: string;
+  readonly type?: string | readonly string[];
+  readonly minimum?: number;
+  readonly exclusiveMinimum?: number;
+  readonly maximum?: number;
+  readonly enum?: readonly unknown[];
+  readonly items?: Bounded;
+  readonly additionalProperties?: Bounded | boolean;
+  readonly properties?: Readonly<Record<string, Bounded>>;
+  readonly anyOf?: readonly Bounded[];
+  readonly allOf?: readonly Bounded[];
+  readonly oneOf?: readonly Bounded[];
+}
+
+interface Parameter {
+  readonly name: string;
+  readonly schema: Bounded;
+}
+
+interface Asked {
+  readonly parameters?: readonly Parameter[];
+  readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: Bounded }>> };
+  readonly [bodyLimitsKey]?: { readonly bytes: number; readonly values: number };
+}
+
+/** What stands at a reference, or the thing itself. */
+function resolved<T extends object>(given: T & { readonly $ref?: string }): T {
+  if (given.$ref === undefined) return given;
+  const parts = given.$ref.split('/').slice(1);
+  return parts.reduce<unknown>((at, name) => (at as Record<string, unknown>)[name], document) as T;
+}
+
+/** All schemas of numbers in it, with their places. */
+function numbersIn(given: Bounded, place: string): (readonly [string, Bounded])[] {
+  const schema = resolved(given);
+  const { items, additionalProperties, properties = {}, anyOf = [], allOf = [], oneOf = [] } = schema;
+  const inner: (readonly [string, Bounded])[] = [
+    ...Object.entries(properties).map(([name, each]) => [`${place}.${name}`, each] as const),
+    ...[...anyOf, ...allOf, ...oneOf].map((each) => [place, each] as const),
+    ...[items, additionalProperties].flatMap((each) =>
+      typeof each === 'object' ? [[`${place}[]`, each] as const] : [],
+    ),
+  ];
+  const isNumber = [schema.type].flat().some((type) => type === 'integer' || type === 'number');
+  return [...(isNumber ? [[place, schema] as const] : []), ...inner.flatMap(([at, each]) => numbersIn(each, at))];
+}
+
+/**
+ * A number beyond its column is an error of the database, and not the caller's. Texts and lists end with the body that
+ * they stand in: its row of limits has bytes and values.
+ */
+test('every number that a request gives has a least and a greatest, every other value the end of its body', () => {
+  const asked = Object.entries(pathsOf()).flatMap(([path, methods]) =>
+    Object.entries(methods as unknown as Record<string, Asked>).map(
+      ([method, each]) => [`${method} ${path}`, each] as const,
+    ),
+  );
+  const numbers = asked.flatMap(([name, { parameters = [], requestBody }]) => [
+    ...parameters.map(resolved).flatMap((each) => numbersIn(each.schema, `${name} ${each.name}`)),
+    ...Object.values(requestBody?.content ?? {}).flatMap(({ schema }) => numbersIn(schema, name)),
+  ]);
+  expect(numbers.length).toBeGreaterThan(30);
+  const unbounded = numbers.filter(
+    ([, { minimum, exclusiveMinimum = minimum, maximum }]) => exclusiveMinimum === undefined || maximum === undefined,
+  );
+  expect(unbounded.map(([place]) => place)).toEqual([]);
+  // of bytes, and of a table's rows in order
+  const large = numbers.filter(([, { maximum = 0 }]) => maximum > 2 ** 31 - 1).map(([place]) => place);
+  expect(large.filter((place) => !/^post \/v1\/progress|webhooks.* marker$/.test(place))).toEqual([]);
+  const endless = asked.filter(([, { requestBody, ...each }]) => {
+    const { bytes = Infinity, values = Infinity } = each[bodyLimitsKey] ?? {};
+    return requestBody !== undefined && !(bytes <= 64 * 1024 ** 2 && values <= 60_000);
+  });
+  expect(endless.map(([name]) => name)).toEqual([]);
 });

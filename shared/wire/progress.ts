@@ -30,6 +30,8 @@ export function readOrigin(answer: unknown): BytesByOrigin | undefined {
   return { kept, copied, fetched, neighbours };
 }
 
+const bytes = z.number().int().nonnegative().max(Number.MAX_SAFE_INTEGER);
+
 /**
  * How far a running in-band step is, for the operator's eyes only: nothing is decided from it.
  * `POST /v1/progress/{node uuid}`, Baton's own; answers 204, 400 or 404.
@@ -38,16 +40,16 @@ export const Progress = z.object({
   /** The present work, as a person would say it: `writing image`. */
   phase: z.string().max(100),
   /** Bytes of the image as downloaded (compressed where it is). */
-  done_bytes: z.number().int().nonnegative().optional(),
-  total_bytes: z.number().int().nonnegative().optional(),
+  done_bytes: bytes.optional(),
+  total_bytes: bytes.optional(),
   /** Bytes, of `done_bytes` of an image in chunks, that the disk held in place, and elsewhere. */
-  kept_bytes: z.number().int().nonnegative().optional(),
-  copied_bytes: z.number().int().nonnegative().optional(),
+  kept_bytes: bytes.optional(),
+  copied_bytes: bytes.optional(),
   /** Bytes of an image in chunks that came from its server, and from machines that deploy it too, compressed. */
-  fetched_bytes: z.number().int().nonnegative().optional(),
-  neighbour_bytes: z.number().int().nonnegative().optional(),
+  fetched_bytes: bytes.optional(),
+  neighbour_bytes: bytes.optional(),
   /** Bytes per second over the last interval. */
-  rate: z.number().nonnegative().optional(),
+  rate: z.number().nonnegative().max(Number.MAX_SAFE_INTEGER).optional(),
 });
 export type Progress = z.infer<typeof Progress>;
 

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { eq } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
@@ -158,3 +159,28 @@ test('delete', async () => {
   expect((await api.call('DELETE', `/v1/ports/${uuid}`)).status).toBe(404);
   expect((await api.call('GET', '/v1/ports/nope')).status).toBe(400);
 });
+
+test.each(['switch_id', 'port_id'])(
+  'a %s longer than its index bears is refused by name, however it is written',
+  async (name) => {
+    // no compression makes it short
+    const long = Array.from({ length: 100 }, (_, index) => hash('sha256', String(index))).join('');
+    const other = name === 'switch_id' ? 'port_id' : 'switch_id';
+    const refusal = `local_link_connection.${name}: is too long: at most 255 characters`;
+    for (const value of [long, [long], long.slice(0, 256)])
+      expect(
+        await create('52:54:00:00:00:01', { local_link_connection: { [other]: 'x', [name]: value } }),
+      ).toMatchObject({
+        status: 400,
+        fault: containing(refusal),
+      });
+    const longest = { [other]: long.slice(0, 255), [name]: long.slice(0, 255) };
+    const { status, uuid } = await create('52:54:00:00:00:01', { local_link_connection: longest });
+    expect(status).toBe(201);
+    const patch = [{ op: 'add', path: `/local_link_connection/${name}`, value: long }];
+    expect(await api.call('PATCH', `/v1/ports/${uuid}`, patch)).toMatchObject({
+      status: 400,
+      fault: containing(`/local_link_connection/${name}: is too long: at most 255 characters`),
+    });
+  },
+);

@@ -68,7 +68,7 @@ const deliveries = route.get(
       state: z.enum(statesOf(deliveryStates), { error: 'must be pending, delivered or given up' }).optional(),
       limit: z.string().optional(),
       /** `id` of the last one of the page before. */
-      marker: z.coerce.number().pipe(z.int().positive()).optional(),
+      marker: z.coerce.number().int().min(1).max(Number.MAX_SAFE_INTEGER).optional(),
     }),
   },
 );

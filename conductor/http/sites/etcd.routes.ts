@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { Status } from '#conductor/api/service.ts';
+import { wholeFrom } from '#conductor/api/values.ts';
 import { readEtcdHealth } from '#conductor/cluster/etcd/etcd-health.ts';
 import { removeEtcd } from '#conductor/cluster/etcd/remove-etcd-round.ts';
 import { requireNoFlowOn } from '#conductor/flows/request/require-no-flow.ts';
@@ -16,12 +17,14 @@ import { AppError } from '#shared/errors/app-error.ts';
 
 const route = routesOf("teardown of a site's nodes (Promenade's)");
 
+const designRule = 'must be a revision: its number, its role, or the address of its documents';
+/** Design as requests name it. */
+export const Design = z.union([z.string(), wholeFrom(0, designRule)], { error: designRule });
+
 /** Seed 001's: which design says where etcd runs. */
 export const DesignBody = z.strictObject({
   rel: z.literal('design', { error: 'must be design' }),
-  href: z.union([z.string(), z.int()], {
-    error: 'must be a revision: its number, its role, or the address of its documents',
-  }),
+  href: Design,
   type: z.string().optional().describe('application/x-yaml; not looked at'),
 });
 

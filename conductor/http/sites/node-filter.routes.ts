@@ -3,6 +3,7 @@ import { SiteGroups } from '#conductor/api/sites.ts';
 import type { HttpContext } from '#conductor/http/routing/context.ts';
 import { type ApiApp, answers, originsOf, routesOf } from '#conductor/http/routing/define-routes.ts';
 import { airshipPath, airshipQuery } from '#conductor/http/sites/airship-values.ts';
+import { Design } from '#conductor/http/sites/etcd.routes.ts';
 import { filterNodes, readNodeFilter } from '#conductor/sites/documents/node-filter.ts';
 import { findDesign } from '#conductor/sites/revisions/find-design.ts';
 import { planSite } from '#conductor/sites/strategy/plan-site.ts';
@@ -10,9 +11,7 @@ import { planSite } from '#conductor/sites/strategy/plan-site.ts';
 const route = routesOf('site groups');
 
 const NodeFilterBody = z.strictObject({
-  design_ref: z.union([z.string(), z.int()], {
-    error: 'must be a revision: its number, its role, or the address of its documents',
-  }),
+  design_ref: Design,
   /** Drydock's, or selectors: `readNodeFilter` says what is wrong with it. */
   node_filter: z.unknown().optional(),
 });

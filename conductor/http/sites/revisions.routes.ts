@@ -59,7 +59,7 @@ const list = route.get(
         .describe('only those that have it; of several, all'),
       sort: z.enum(['id', 'createdAt'], { error: 'must be id or createdAt' }).optional(),
       order: z.enum(['asc', 'desc'], { error: 'must be asc or desc' }).default('asc'),
-      limit: z.coerce.number().pipe(z.int().min(1).max(10_000)).optional().describe('the first of that order'),
+      limit: z.coerce.number().int().min(1).max(10_000).optional().describe('the first of that order'),
     }),
   },
 );
