@@ -164,7 +164,7 @@ interface Asked {
   readonly [bodyLimitsKey]?: { readonly bytes: number; readonly values: number };
 }
 
-/** What stands at a reference, or the thing itself. */
+/** Follows a reference; everything else stays. */
 function resolved<T extends object>(given: T & { readonly $ref?: string }): T {
   if (given.$ref === undefined) return given;
   const parts = given.$ref.split('/').slice(1);

@@ -130,12 +130,11 @@ const traceMs = 5000;
 const deathWatchMs = 500;
 const sessionsMs = 10_000;
 
-/** Remembers what others were answered, and takes over from the dead at once: their work is gone on with by the first that gets it. */
+/** Takes over from the dead at once: their work is gone on with by the first that gets it. */
 function takeOverFromDead(context: ConductorContext, scheduler: Scheduler): () => Promise<void> {
-  const { config, conductors, database, db } = context;
+  const { config, conductors, db } = context;
   const findDead = createDeathWatch(context);
   return async () => {
-    await database.noteCommitted();
     const dead = await findDead();
     if (dead.length === 0) return;
     await conductors.live();

@@ -11,7 +11,7 @@ export interface Mark {
   readonly lsn: string;
 }
 
-const Memory = z.strictObject({
+export const Memory = z.strictObject({
   system: z.string(),
   timeline: z.number().int(),
   marks: z.array(z.strictObject({ xid: z.string().regex(/^\d+$/), lsn: z.string().regex(/^[0-9A-F]+\/[0-9A-F]+$/) })),
@@ -19,11 +19,8 @@ const Memory = z.strictObject({
 /** The database as this conductor knows it. */
 export type Memory = Readonly<z.infer<typeof Memory>>;
 
-/** Position of a transaction of another conductor: only its number is known. */
-export const unknownPosition = '0/0';
-
-/** More than there are connections: the newest of all that ended one after the other is among them. */
-const kept = 32;
+/** More than ten conductors have connections: the newest of all that ended one after the other is among them. */
+const kept = 128;
 const writeEveryMs = 200;
 
 /** The database's answers to this conductor, in memory and, some tenths of a second later, in a file. */
@@ -95,9 +92,7 @@ export function rememberAnswers(file: string | undefined, log: Log): Answered {
       if (!state.memory) return;
       const { marks } = state.memory;
       if (marks.some(({ xid }) => xid === mark.xid)) return;
-      // others' newest is one: it must not push out those whose position is known
-      const others = mark.lsn === unknownPosition ? marks.filter(({ lsn }) => lsn !== unknownPosition) : marks;
-      state.memory = { ...state.memory, marks: [...others.slice(1 - kept), mark] };
+      state.memory = { ...state.memory, marks: [...marks.slice(1 - kept), mark] };
       writeSoon();
     },
     close: () => {

@@ -3,7 +3,7 @@ import { readMigrationFiles } from 'drizzle-orm/migrator';
 import { drizzle } from 'drizzle-orm/node-postgres';
 import { migrate } from 'drizzle-orm/node-postgres/migrator';
 import type { PgDatabase, PgQueryResultHKT } from 'drizzle-orm/pg-core';
-import { rememberAnswers } from '#conductor/kernel/db/answered.ts';
+import { type Mark, rememberAnswers } from '#conductor/kernel/db/answered.ts';
 import { type InOrder, openConnections } from '#conductor/kernel/db/connections.ts';
 import { watchWrites } from '#conductor/kernel/db/faults.ts';
 import type { Life } from '#conductor/kernel/db/life.ts';
@@ -11,6 +11,7 @@ import { type PrivateServer, startPrivateServer } from '#conductor/kernel/db/pri
 import { rowsOf } from '#conductor/kernel/db/query/statement.ts';
 import { keepListening, waitForLock, withClient } from '#conductor/kernel/db/session.ts';
 import { createSessionLocks, type SessionLocks } from '#conductor/kernel/db/session-locks.ts';
+import { answersChannel, shareAnswers } from '#conductor/kernel/db/share-answers.ts';
 import { watchTimeline } from '#conductor/kernel/db/timeline.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { type Log, silentLog } from '#shared/log.ts';
@@ -73,8 +74,6 @@ export interface Database {
    * when nothing does.
    */
   fault(): Promise<string | undefined>;
-  /** Remembers, of what may be lost with a standby that is behind, what other conductors were answered. */
-  noteCommitted(): Promise<void>;
   /** Describes the answers that the database has forgotten, and what to do; until all nodes are released. */
   loss(): Promise<string | undefined>;
   close(): Promise<void>;
@@ -136,19 +135,34 @@ async function openUrl(
   const answered = server ? undefined : rememberAnswers(options.memoryFile, log);
   const timeline =
     answered && watchTimeline(answered, { log, by: options.conductorName ?? '', onLoss: locks.breakOff });
+  const onAnswered = (mark: Mark): void => {
+    answered?.add(mark);
+    sharing?.add(mark);
+  };
   const connections = openConnections(url, {
     answerMs,
     onError: writes.onError,
-    ...(timeline && answered
-      ? { look: (query) => timeline.look(query), onAnswered: (mark) => answered.add(mark) }
-      : {}),
+    ...(timeline ? { look: (query) => timeline.look(query), onAnswered } : {}),
   });
   const { db, inOrder } = connections;
+  const notify = async (channel: string, payload: string): Promise<void> => {
+    await db.execute(sql`select pg_notify(${channel}, ${payload})`);
+  };
+  const sharing =
+    answered && !isAlone
+      ? shareAnswers(answered, { notify: (payload) => notify(answersChannel, payload), log })
+      : undefined;
+  // of what others were answered before it hears them a later transaction of its own tells the same
+  const catchUp = (): Promise<unknown> => db.transaction((tx) => tx.execute(sql`select pg_current_xact_id()`));
   const askPlainly = async (text: string) => ({ rows: rowsOf(await db.execute(sql.raw(text))) as never });
-  const listener = keepListening(url);
+  const listener = keepListening(url, () => {
+    // what is wrong with the database, every other query says
+    if (sharing) catchUp().catch(() => undefined);
+  });
   const close = async (): Promise<void> => {
     try {
       await listener.close();
+      await sharing?.close();
       await locks.close();
       await connections.close();
       await answered?.close();
@@ -158,6 +172,10 @@ async function openUrl(
   };
   try {
     await migrateAlone(url);
+    if (sharing) {
+      await listener.listen(answersChannel, (payload) => sharing.hear(payload));
+      await catchUp();
+    }
   } catch (error) {
     await close();
     throw error;
@@ -165,9 +183,7 @@ async function openUrl(
   return {
     db,
     inOrder,
-    notify: async (channel, payload) => {
-      await db.execute(sql`select pg_notify(${channel}, ${payload})`);
-    },
+    notify,
     listen: (channel, onPayload) => listener.listen(channel, onPayload),
     lock: locks.lock,
     life: locks.life,
@@ -175,7 +191,6 @@ async function openUrl(
     count: locks.count,
     exclusive: server !== undefined,
     fault: async () => server?.trouble() ?? (await writes.fault(db)),
-    noteCommitted: async () => timeline?.noteCommitted(askPlainly),
     loss: async () => timeline?.loss(askPlainly),
     close,
   };

@@ -146,8 +146,11 @@ export interface Listener {
   close(): Promise<void>;
 }
 
-/** `LISTEN` on a connection of its own, again and again whenever that is lost. */
-export function keepListening(url: string): Listener {
+/**
+ * `LISTEN` on a connection of its own, again and again whenever that is lost.
+ * @param onAgain it listens again, and has not heard what was sent meanwhile
+ */
+export function keepListening(url: string, onAgain: () => void): Listener {
   const closing = new AbortController();
   const channels = new Map<string, (payload: string) => void>();
   const state: { attempt?: Promise<void> | undefined } = {};
@@ -164,7 +167,10 @@ export function keepListening(url: string): Listener {
   });
   const listenAgain = async (): Promise<void> => {
     // what is wrong with the database, every other query says
-    await retry(() => session.client(), { signal: closing.signal, delayMs: () => retryEveryMs }).catch(() => undefined);
+    await retry(() => session.client(), { signal: closing.signal, delayMs: () => retryEveryMs }).then(
+      onAgain,
+      () => undefined,
+    );
   };
   return {
     listen: async (channel, onPayload) => {

@@ -9,6 +9,7 @@ import { type Database, openDatabase } from '#conductor/kernel/db/open.ts';
 import { rowsOf } from '#conductor/kernel/db/query/statement.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { databaseTimelines } from '#conductor/kernel/db/schema/timeline.ts';
+import { withClient } from '#conductor/kernel/db/session.ts';
 import { silentLog } from '#shared/log.ts';
 import { makeTestDatabase, type TestDatabase } from '#test/support/test-database.ts';
 
@@ -33,8 +34,9 @@ async function end(): Promise<void> {
   for (const each of open.splice(0)) await each.close();
 }
 
-async function start(): Promise<Database> {
-  const options = { dataDirectory: '', log: silentLog, isAlone: true, conductorName: 'here', memoryFile };
+/** @param isAlone with others it hears what they were answered */
+async function start({ isAlone = true } = {}): Promise<Database> {
+  const options = { dataDirectory: '', log: silentLog, isAlone, conductorName: 'here', memoryFile };
   const database = await openDatabase({ url: made.url, ...options });
   open.push(database);
   return database;
@@ -50,7 +52,7 @@ const insertNode = ({ db }: Database) =>
     }),
   );
 const remember = (memory: Memory) => writeFile(memoryFile, JSON.stringify(memory));
-const remembered = async () => JSON.parse(await readFile(memoryFile, 'utf8')) as Memory;
+const remembered = async (file = memoryFile) => JSON.parse(await readFile(file, 'utf8')) as Memory;
 async function systemOf({ db }: Database): Promise<string> {
   const statement = sql`select system_identifier::text as system from pg_control_system()`;
   const [row] = rowsOf(await db.execute(statement)) as { system: string }[];
@@ -85,27 +87,53 @@ test('what a transaction was answered with is remembered, across lives, and is n
   expect(await heldNodes(again)).toEqual([{ fault: null, maintenance: false }]);
 });
 
-test('what another conductor was answered is remembered, too, and lost with a standby that was behind', async () => {
-  const other = await start();
+/** Gives the mark of another conductor's last answer, and the file of one at rest in which it stands by then. */
+async function heardAtRest(
+  meanwhile: () => Promise<unknown> = () => Promise.resolve(),
+): Promise<{ readonly answered: Mark; readonly atRest: string }> {
+  const other = await start({ isAlone: false });
+  const ofOther = memoryFile;
+  const atRest = `${memoryFile}-of-one-at-rest`;
+  memoryFile = atRest;
+  await start({ isAlone: false });
+  await meanwhile();
   await insertNode(other);
-  await end();
-  const { system, marks } = await remembered();
-  memoryFile = `${memoryFile}-of-one-at-rest`;
-  const atRest = await start();
-  // others use this server, too, and a newest that they have rolled back says nothing
-  for (let i = 0; i < 50; i += 1) await atRest.noteCommitted();
-  await end();
-  const known = await remembered();
-  const [newest] = known.marks;
-  expect(BigInt(newest?.xid ?? 0)).toBeGreaterThanOrEqual(BigInt(marks.at(-1)?.xid ?? Number.NaN));
+  // its own at its start, and this one
+  await expect.poll(async () => (await remembered(ofOther)).marks.length).toBeGreaterThan(1);
+  const answered = (await remembered(ofOther)).marks.at(-1);
+  if (!answered) throw new Error('nothing was answered');
+  await expect.poll(async () => (await remembered(atRest)).marks).toContainEqual(answered);
+  return { answered, atRest };
+}
 
+test('what another conductor was answered is remembered, too, and lost with a standby that was behind', async () => {
+  const { answered, atRest } = await heardAtRest();
+  await end();
+  const { system, marks } = await remembered(atRest);
+  expect(marks).toContainEqual(answered);
   await (await start()).db.delete(databaseTimelines);
   await end();
-  const unknown = { xid: String(BigInt(newest?.xid ?? 0) + 1_000_000n), lsn: '0/0' };
+  const unknown = { ...answered, xid: String(BigInt(answered.xid) + 1_000_000n) };
   await remember({ system, timeline: 0, marks: [unknown] });
   const promoted = await start();
   expect(await heldNodes(promoted)).toMatchObject([{ fault: 'restored' }]);
   expect(await promoted.loss()).toContain('from a standby that was behind');
+});
+
+test('what nobody was answered is not remembered: autovacuum and other databases wait for no standby', async () => {
+  const foreign: string[] = [];
+  const { answered } = await heardAtRest(() =>
+    withClient(made.url, async (client) => {
+      const { rows } = await client.query<{ xid: string }>('select pg_current_xact_id()::text as xid');
+      foreign.push(rows[0]?.xid ?? '');
+    }),
+  );
+  await end();
+  const xids = (await remembered()).marks.map(({ xid }) => xid);
+  expect(xids).toContain(answered.xid);
+  expect(foreign).toHaveLength(1);
+  expect(xids.filter((xid) => foreign.includes(xid))).toEqual([]);
+  expect(BigInt(foreign[0] ?? 0)).toBeLessThan(BigInt(answered.xid));
 });
 
 test('another timeline that has all of it is gone on with', async () => {

@@ -1,4 +1,4 @@
-import { type Answered, type Mark, type Memory, positionOf, unknownPosition } from '#conductor/kernel/db/answered.ts';
+import { type Answered, type Mark, type Memory, positionOf } from '#conductor/kernel/db/answered.ts';
 import { type Ask, holdAllNodes } from '#conductor/kernel/db/hold-all-nodes.ts';
 import { lockKey } from '#conductor/kernel/db/lock-key.ts';
 import { nodeFaults } from '#conductor/model/node-words.ts';
@@ -7,15 +7,6 @@ import type { Log } from '#shared/log.ts';
 /** Right before the end of a transaction that has written. */
 export const markText =
   'select pg_current_xact_id_if_assigned()::text as xid, pg_current_wal_insert_lsn()::text as lsn';
-
-/**
- * The newest transaction of the server, if it was committed: one that others were answered is as much a loss. It may be
- * autovacuum's or another database's, which wait for no standby: then a promotion that lost no answer holds the fleet,
- * which is the lesser evil. Where its end is in the log is not known.
- */
-const committedText = `select xid::text from
-  (select (pg_snapshot_xmax(pg_current_snapshot())::text::bigint - 1)::text::xid8 as xid) as newest
-  where pg_xact_status(xid) = 'committed'`;
 
 const whereText = `select system_identifier::text as system, pg_is_in_recovery() as standby,
   case when not pg_is_in_recovery() then pg_current_wal_insert_lsn()::text end as lsn,
@@ -30,8 +21,6 @@ const whereText = `select system_identifier::text as system, pg_is_in_recovery()
 export interface TimelineWatch {
   /** @throws Error for a standby, and for what could not be found out: nothing is done on such a connection */
   look(query: Ask): Promise<void>;
-  /** Remembers what was committed by others, too: those who were answered may not live to tell. */
-  noteCommitted(query: Ask): Promise<void>;
   /**
    * Describes what has been forgotten, and what to do; `undefined` = nothing that is known of, or all nodes have been
    * released.
@@ -94,9 +83,6 @@ export function watchTimeline(
       });
       state.meeting = met.catch(() => undefined);
       await met;
-    },
-    noteCommitted: async (query) => {
-      for (const { xid } of (await query(committedText)).rows) answered.add({ xid: String(xid), lsn: unknownPosition });
     },
     loss: async (query) => {
       if (state.loss === undefined) return undefined;
