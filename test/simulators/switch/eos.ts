@@ -283,7 +283,7 @@ function commitFor(state: EosState, name: string): string {
 }
 
 function enterInterfaces(config: TextConfig, mode: Mode, text: string, command: string): string {
-  // `Ethernet1,2,Port-Channel7`: a number alone is of the kind before it
+  // `Ethernet1,2`: no document that was found mixes kinds
   const names: string[] = [];
   for (const part of text.split(',')) {
     names.push(/^\d/.test(part) ? `${names.at(-1)?.replace(/\d.*$/, '') ?? ''}${part}` : part);
@@ -291,7 +291,8 @@ function enterInterfaces(config: TextConfig, mode: Mode, text: string, command: 
   const sections = names.map((name) => `interface ${name}`);
   const made = /^Port-Channel\d+$/.test(text) ? sections[0] : undefined;
   if (made !== undefined) sectionOf(config, made);
-  if (sections.some((section) => !config.has(section))) return invalid(command);
+  const kinds = new Set(names.map((name) => name.replace(/\d.*$/, '')));
+  if (kinds.size > 1 || sections.some((section) => !config.has(section))) return invalid(command);
   mode.sections = sections;
   return '';
 }

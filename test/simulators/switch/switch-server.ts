@@ -18,6 +18,8 @@ export interface SwitchFace {
 
 export interface ShellSession {
   readonly prompt: () => string;
+  /** Default: any of a terminal's and a program's. */
+  readonly lineEnd?: '\r';
   /** Whether lines are the input of a command that was given before; Ctrl-D ends it. */
   readonly isTyping?: () => boolean;
   /** Gives what the command prints. */
@@ -218,7 +220,7 @@ function serveShell(served: Served, channel: ssh2.ServerChannel, session: ShellS
   channel.on('data', (chunk: Buffer) => {
     // Ctrl-D ends a line, too
     input.text += chunk.toString().replaceAll('\u0004', '\u0004\n');
-    const lines = input.text.split(/\r\n|\r|\n/);
+    const lines = input.text.split(session.lineEnd ?? /\r\n|\r|\n/);
     input.text = lines.pop() ?? '';
     for (const line of lines) input.turn = input.turn.then(() => answer(line));
   });

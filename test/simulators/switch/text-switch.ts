@@ -28,6 +28,8 @@ export type RecordedOutputs = Readonly<Record<string, string>>;
 export interface TextState {
   /** Whether it knows ISL, and takes no trunk without an encapsulation. */
   isl: boolean;
+  /** Whether it routes at no port, and does not know the bare `switchport`. */
+  isLayer2: boolean;
   running: TextConfig;
   startup: TextConfig;
   isDeaf: boolean;
@@ -56,6 +58,8 @@ export interface TextSystem {
   readonly prompt: (mode: 'exec' | 'privileged' | 'config' | 'interface' | 'vlan') => string;
   /** Whether `enable` comes first. */
   readonly needsEnable: boolean;
+  /** A terminal's Enter, where it takes nothing else. */
+  readonly lineEnd?: '\r';
   readonly quiet: RegExp;
   readonly show: (command: string, config: TextConfig, isl: boolean) => string | undefined;
   readonly save: string;
@@ -105,7 +109,14 @@ function createTextSwitch(system: TextSystem, vlans: readonly number[], recorded
     ...(begun ?? fresh),
   ]);
   const isl = texts.some((text) => /Encapsulation: (?:negotiate|isl)|switchport trunk encapsulation/.test(text));
-  const state: TextState = { isl, running, startup: copyConfig(running), isDeaf: false, saveFails: false };
+  const state: TextState = {
+    isl,
+    isLayer2: false,
+    running,
+    startup: copyConfig(running),
+    isDeaf: false,
+    saveFails: false,
+  };
   return {
     state,
     system,
@@ -128,6 +139,7 @@ function changeLine(system: TextSystem, state: TextState, section: string, comma
   const known = section.startsWith('interface ') ? system.interfaceCommands : [description];
   const isEncapsulation = command.startsWith('switchport trunk encapsulation');
   if (isEncapsulation && !state.isl) return 'unknown';
+  if (state.isLayer2 && /^(no )?switchport$/.test(command)) return 'incomplete';
   if (command === 'switchport mode trunk' && state.isl && lines.get(encapsulation) !== `${encapsulation} dot1q`)
     return 'An interface whose trunk encapsulation is "Auto" can not be configured to "trunk" mode';
   const scratch = new Map(lines);
@@ -185,6 +197,7 @@ function openSession(
     return mode.sections.length === 0 || faults.some((fault) => fault !== undefined) ? system.refusal(command) : '';
   };
   return {
+    ...(system.lineEnd && { lineEnd: system.lineEnd }),
     prompt: () => {
       if (!mode.config) return system.prompt(mode.privileged ? 'privileged' : 'exec');
       const [section] = mode.sections;

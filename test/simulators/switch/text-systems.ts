@@ -287,6 +287,7 @@ const aosCx: TextSystem = {
       vlan: 'leaf1(config-vlan-100)# ',
     })[mode],
   needsEnable: false,
+  lineEnd: '\r',
   quiet: /^no page$/,
   show: (command, config) => {
     if (command === 'show interface brief') return aosCxBrief(config);

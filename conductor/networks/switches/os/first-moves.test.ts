@@ -1,7 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
-import { isolated, portVlans } from '#conductor/model/port-vlans.ts';
+import { isIsolated, isolated, portVlans } from '#conductor/model/port-vlans.ts';
 import { findSwitchDriver } from '#conductor/networks/switches/index.ts';
+import { eos } from '#conductor/networks/switches/os/eos.ts';
 import { nxos } from '#conductor/networks/switches/os/nxos.ts';
 import { readRecordings } from '#test/recorded/read-recordings.ts';
 import { startJunosSwitch } from '#test/simulators/switch/junos.ts';
@@ -32,8 +33,11 @@ async function beginText(name: string, also: readonly string[] = []) {
   return connected(system.name, simulated);
 }
 
-function connected<Switch extends ServedSwitch>(driver: string, simulated: Switch) {
-  const connection = findSwitchDriver(driver).connect(simulated.access);
+function connected<Switch extends ServedSwitch>(
+  driver: string,
+  simulated: Switch,
+  connection = findSwitchDriver(driver).connect(simulated.access),
+) {
   onTestFinished(async () => {
     await connection.close();
     await simulated.stop();
@@ -51,6 +55,27 @@ test.each([
     expect(await connection.readPorts([portId])).toEqual([{ portId, vlans }]);
   }
   expect(simulated.commands.filter((line) => line === 'no switchport voice vlan')).toHaveLength(1);
+});
+
+test('a Catalyst that routes at no port gets no bare `switchport`, not for a bond that is made either', async () => {
+  const [system] = textSystems.filter(({ name }) => name === 'ios-xe');
+  if (!system) throw new Error('no simulator of ios-xe');
+  const simulated = await startTextSwitch(system, [1, 100]);
+  simulated.state.isLayer2 = true;
+  simulated.state.running.delete('interface Port-channel48');
+  const connection = findSwitchDriver('ios-xe').connect({ ...simulated.access, bondNumbers: { from: 7, to: 7 } });
+  connected('ios-xe', simulated, connection);
+  const bond = { number: 7, mode: 'lacp', acrossPair: false } as const;
+  const [one = '', ...both] = [1, 2, 3].map(system.port);
+  for (const vlans of [isolated, portVlans(100), portVlans(100, [200])]) {
+    const wanted = [
+      { portId: one, vlans },
+      ...both.map((portId) => ({ portId, vlans, ...(isIsolated(vlans) ? {} : { bond }) })),
+    ];
+    await connection.apply(wanted);
+    expect(await connection.readPorts([one, ...both])).toEqual(wanted);
+  }
+  expect(simulated.commands).not.toContain('switchport');
 });
 
 test('junos/interface-range: a port of a range is refused with its range, and nothing is sent', async () => {
@@ -75,6 +100,13 @@ test('aos-cx/access-ports-6000: a model that routes at no port is refused, and n
     message: expect.stringContaining('the 4100i, 6000 and 6100 routes at no port'),
   });
   expect(simulated.commands.filter((line) => line.startsWith('conf'))).toEqual([]);
+});
+
+test('ports and bonds of EOS are never in one command', () => {
+  const opens = eos
+    .access(['Ethernet1', 'Port-Channel7', 'Ethernet3/1'], 100)
+    .filter((line) => line.startsWith('interface'));
+  expect(opens).toEqual(['interface Ethernet1,3/1', 'interface Port-Channel7']);
 });
 
 test('a port that the table of NX-OS alone calls the destination of a mirror is in other settings', () => {

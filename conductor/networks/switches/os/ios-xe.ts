@@ -123,17 +123,30 @@ function ranges(portIds: readonly string[]): string[] {
 }
 
 /**
- * A switch that knows ISL takes no trunk before its encapsulation is set: such a one has ports that negotiate it, or lines
- * about it. One that knows only 802.1Q does not know the command.
+ * Gives the rows of this switch. A port that is switched already is not made so, as a switch without routed ports refuses that
+ * command as incomplete. A switch that knows ISL takes no trunk before its encapsulation is set: such a one has ports that
+ * negotiate it, or lines about it. One that knows only 802.1Q does not know the command.
  */
 function rowsFor(sections: ReadonlyMap<string, readonly string[]>, shown: ReadonlyMap<string, ShownPort>): ChangeRows {
   const all = [...sections.values()].flat();
   const hasChoice =
     all.some((line) => line.startsWith(encapsulationLine)) ||
     [...shown.values()].some(({ encapsulation: how }) => how !== undefined && how !== 'dot1q');
+  const routes = all.some((line) => /^(no )?switchport$/.test(line));
   const rows = switchportRows(words, (portId) => ({
+    isSwitched: isSwitched(portId),
     beforeMode: hasChoice ? [`${encapsulationLine} dot1q`] : [],
     away: sections.get(portId)?.some((line) => line.startsWith(voiceLine)) ? [`no ${voiceLine}`] : [],
   }));
   return { ...rows, hold };
+
+  /** A bond that is not there yet is made as the ports of a switch are that has no word of routing. */
+  function isSwitched(portId: string): boolean {
+    const its = shown.get(portId);
+    if (!its)
+      return (
+        shown.size > 0 && !sections.has(portId) && !routes && [...shown.values()].every(({ isSwitchport: is }) => is)
+      );
+    return its.isSwitchport && !(sections.get(portId) ?? []).some((line) => /^(no )?switchport$/.test(line));
+  }
 }

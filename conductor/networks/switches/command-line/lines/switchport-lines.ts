@@ -18,15 +18,17 @@ import { vlanAfter } from '#conductor/networks/switches/command-line/lines/inter
 export interface MoreLines {
   /** Before the mode: on a switch that knows ISL too, `switchport trunk encapsulation dot1q`. */
   readonly beforeMode?: readonly string[];
+  /** Whether it is a switched port already: models that route at no port don't know the bare `switchport`. */
+  readonly isSwitched?: boolean;
   /** Lines that remove what else would carry a network: `no switchport voice vlan`. */
   readonly away?: readonly string[];
 }
 
 /** @param opens `interface Ethernet1/1, Ethernet1/2` */
-export function isolateLines(opens: string, { beforeMode = [], away = [] }: MoreLines = {}): string[] {
+export function isolateLines(opens: string, { beforeMode = [], away = [], isSwitched }: MoreLines = {}): string[] {
   return [
     opens,
-    'switchport',
+    ...switched(isSwitched),
     'switchport trunk allowed vlan none',
     ...beforeMode,
     'switchport mode trunk',
@@ -37,10 +39,10 @@ export function isolateLines(opens: string, { beforeMode = [], away = [] }: More
   ];
 }
 
-export function accessLines(opens: string, vlan: number, { away = [] }: MoreLines = {}): string[] {
+export function accessLines(opens: string, vlan: number, { away = [], isSwitched }: MoreLines = {}): string[] {
   return [
     opens,
-    'switchport',
+    ...switched(isSwitched),
     ...away,
     `switchport access vlan ${vlan}`,
     'switchport mode access',
@@ -51,10 +53,11 @@ export function accessLines(opens: string, vlan: number, { away = [] }: MoreLine
 }
 
 /** Without an untagged VLAN the native one is 1, which the list lacks: what comes without a tag is dropped. */
-export function trunkLines(opens: string, vlans: PortVlans, { beforeMode = [], away = [] }: MoreLines = {}): string[] {
+export function trunkLines(opens: string, vlans: PortVlans, more: MoreLines = {}): string[] {
+  const { beforeMode = [], away = [], isSwitched } = more;
   return [
     opens,
-    'switchport',
+    ...switched(isSwitched),
     ...away,
     vlans.untagged === undefined ? 'no switchport trunk native vlan' : `switchport trunk native vlan ${vlans.untagged}`,
     `switchport trunk allowed vlan ${vlanList(allVlans(vlans))}`,
@@ -63,6 +66,10 @@ export function trunkLines(opens: string, vlans: PortVlans, { beforeMode = [], a
     'no switchport access vlan',
     'exit',
   ];
+}
+
+function switched(isAlready = false): string[] {
+  return isAlready ? [] : ['switchport'];
 }
 
 /** VLAN of a port whose configuration has no line about it. */

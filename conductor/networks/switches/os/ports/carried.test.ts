@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { parseXml } from '#conductor/networks/switches/netconf/xml.ts';
+import { iosXe } from '#conductor/networks/switches/os/ios-xe.ts';
 import { junos } from '#conductor/networks/switches/os/junos.ts';
 import { nxos } from '#conductor/networks/switches/os/nxos.ts';
 import { openconfig } from '#conductor/networks/switches/os/openconfig.ts';
@@ -16,6 +17,41 @@ function readNxos(lines: readonly string[]): readonly number[] | undefined {
 test('a link to an extender carries the VLANs of none of the switch’s ports; another port of an odd kind may', () => {
   expect(readNxos(['switchport mode fex-fabric', 'fex associate 104', 'channel-group 104'])).toEqual([]);
   expect(readNxos(['switchport mode dot1q-tunnel'])).toBeUndefined();
+});
+
+function readIos(lines: readonly string[], shown: Readonly<Record<string, string>> | undefined): unknown {
+  const config = ['interface GigabitEthernet1/0/1', ...lines.map((line) => ` ${line}`)].join('\n');
+  const table = Object.entries({ Name: 'Gi1/0/1', 'Operational Mode': 'down', 'Voice VLAN': 'none', ...shown });
+  const switchports = shown ? table.map(([name, value]) => `${name}: ${value}`).join('\n') : '';
+  return iosXe.read.parse([config, '1 default active', switchports]).carried?.get('GigabitEthernet1/0/1');
+}
+
+test.each([
+  [['no switchport'], { Switchport: 'Disabled', 'Access Mode VLAN': '1 (default)' }],
+  [['no switchport', 'ip address 192.0.2.1 255.255.255.0'], undefined],
+  [['vrf forwarding blue'], undefined],
+  [['ip vrf forwarding blue'], undefined],
+  [['ip address 192.0.2.1 255.255.255.0'], undefined],
+])('a port of IOS with %j is routed, and carries no VLAN of the switch', (lines, shown) => {
+  expect(readIos(lines, shown)).toEqual([]);
+});
+
+test('a port of IOS that nobody has set is in VLAN 1, or in that which is shown', () => {
+  expect(readIos([], undefined)).toEqual([1]);
+  expect(readIos([], { Switchport: 'Enabled', 'Access Mode VLAN': '1 (default)' })).toEqual([1]);
+  expect(readIos([], { Switchport: 'Enabled', 'Access Mode VLAN': '7 (blue)' })).toEqual([7]);
+  expect(readIos([], { Switchport: 'Enabled' })).toBeUndefined();
+});
+
+test.each([
+  [['switchport mode trunk'], { Switchport: 'Enabled', 'Access Mode VLAN': '1' }],
+  [['switchport access vlan dynamic'], undefined],
+  [['channel-group 5 mode active'], { Switchport: 'Enabled', 'Access Mode VLAN': '1' }],
+  [[], { Switchport: 'Enabled', 'Access Mode VLAN': '1', 'Operational Mode': 'trunk' }],
+  [[], { Switchport: 'Enabled', 'Access Mode VLAN': '1', 'Voice VLAN': '7' }],
+  [['switchport voice vlan dot1p'], undefined],
+])('of a port of IOS with %j, shown with %j, nobody knows its VLANs', (lines, shown) => {
+  expect(readIos(lines, shown)).toBeUndefined();
 });
 
 function readJunos(lines: readonly string[], vlans = 'set vlans default vlan-id 1\nset vlans blue vlan-id 7'): unknown {
