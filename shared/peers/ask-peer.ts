@@ -12,7 +12,7 @@ import { type PeerKind, type PeerLimits, peerLimits } from '#shared/peers/peer-l
 export interface PeerRequest {
   /** The peer as errors name it: `the agent`. */
   readonly who: string;
-  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly headers?: Readonly<Record<string, string>>;
   /** The body; for one that comes in parts the headers say type and length. */
   readonly body?: string | AsyncIterable<Uint8Array> | undefined;
@@ -105,6 +105,18 @@ export async function askPeerForStatus(kind: PeerKind, url: URL | string, option
   const answer = await requestOf(url, options, signalOf(limits, options));
   await answer.body.dump({ limit: limits.bytes, signal: AbortSignal.timeout(limits.timeoutMs) });
   return answer.statusCode;
+}
+
+/** Gives the status and headers alone; the body is not read, and the connection is closed. */
+export async function askPeerForHeaders(
+  kind: PeerKind,
+  url: URL | string,
+  options: PeerRequest,
+): Promise<Pick<PeerAnswer, 'status' | 'headers'>> {
+  const answer = await requestOf(url, options, signalOf(peerLimits[kind], options));
+  answer.body.on('error', () => undefined); // it is cut off here
+  answer.body.destroy();
+  return { status: answer.statusCode, headers: answer.headers };
 }
 
 /**

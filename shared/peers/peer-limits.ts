@@ -44,6 +44,8 @@ export const peerLimits = {
   webhook: { bytes: 64 * kibibyte, depth: 0, values: 0, timeoutMs: 10_000, code: 'unavailable' },
   /** A deployed instance that is asked whether it is there; only the status is looked at. */
   instance: { bytes: 64 * kibibyte, depth: 0, values: 0, timeoutMs: 5_000, code: 'unavailable' },
+  /** Only status and headers are looked at. */
+  image: { bytes: 64 * kibibyte, depth: 0, values: 0, timeoutMs: 5_000, code: 'unavailable' },
   /** A chunk from a machine that deploys the same image; its bytes are the chunk's, if that has fewer. */
   neighbour: { bytes: 4 * mebibyte + 64 * kibibyte, depth: 0, values: 0, timeoutMs: 16_000, code: 'image_error' },
   /** The conductor's answers, as the agent reads them. */

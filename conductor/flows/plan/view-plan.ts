@@ -3,6 +3,7 @@ import type { EngineContext } from '#conductor/flows/context.ts';
 import { fakesFlow, simulatedWipe } from '#conductor/flows/log/fakes-flow.ts';
 import { predictSeconds, takesAnyTime, typicalSeconds } from '#conductor/flows/log/step-durations.ts';
 import { tenantBindings, tenantMoves, warnOfCables } from '#conductor/flows/network/node-network.ts';
+import { lookAtImage } from '#conductor/flows/plan/look-at-image.ts';
 import { type Plan, type PlanRequest, readPlan } from '#conductor/flows/plan/read-plan.ts';
 import { erasingSteps, findKeptChunks } from '#conductor/images/kept-chunks.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
@@ -10,6 +11,7 @@ import { maskDocument } from '#conductor/kernel/secrets/mask-document.ts';
 import { openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { FlowKind } from '#conductor/model/flow-kind.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { KnownDisk, SparedDisk } from '#conductor/model/known-disk.ts';
 import { type PlanFacts, type PlannedStep, stepKey } from '#conductor/model/planned-step.ts';
 import { settingOf } from '#conductor/networks/connect-node.ts';
@@ -67,19 +69,24 @@ export async function viewPlan(
         fakesWipe: fakesFlow('wipe', node),
         unusedRamdisk: unusedRamdisk(context, node),
       }),
+      ...(await lookAtImage({ ...plan, instanceInfo: clearInstance(context, node) }, context.config.outbound.images)),
     ],
   };
 }
 
+function clearInstance({ secrets }: Pick<EngineContext, 'secrets'>, node: NodeRow): JsonObject {
+  return openNodeDocument(secrets, node, 'instanceInfo');
+}
+
 async function viewKept(
-  { db, config, secrets }: Pick<EngineContext, 'db' | 'config' | 'secrets'>,
+  context: Pick<EngineContext, 'db' | 'config' | 'secrets'>,
   node: NodeRow,
   { steps }: Pick<Plan, 'steps'>,
 ): Promise<PlanView['kept']> {
   const writes = steps.some((step) => stepKey(step) === 'deploy.write_image');
   if (!writes || steps.some(({ step }) => erasingSteps.includes(step))) return undefined;
-  const instanceInfo = openNodeDocument(secrets, node, 'instanceInfo');
-  const kept = await findKeptChunks(db, config.imagesDirectory, { ...node, instanceInfo });
+  const instanceInfo = clearInstance(context, node);
+  const kept = await findKeptChunks(context.db, context.config.imagesDirectory, { ...node, instanceInfo });
   return kept && { image: kept.image, bytes: kept.bytes, of_bytes: kept.ofBytes };
 }
 

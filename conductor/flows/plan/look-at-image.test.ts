@@ -1,0 +1,108 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { describeFile, lookAtImage } from '#conductor/flows/plan/look-at-image.ts';
+import type { KnownDisk } from '#conductor/model/known-disk.ts';
+import type { PlannedStep } from '#conductor/model/planned-step.ts';
+import type { OutboundRules } from '#shared/peers/outbound-url.ts';
+
+const rules: OutboundRules = {
+  setting: 'BATON_IMAGE_URL_ALLOW',
+  allow: undefined,
+  allowLoopback: true,
+  connectsHere: true,
+};
+const write = [{ interface: 'deploy', step: 'write_image' }] as unknown as PlannedStep[];
+const asked: string[] = [];
+let server: Server;
+let base = '';
+
+beforeAll(async () => {
+  server = createServer((request, response) => {
+    asked.push(`${request.method} ${request.url}`);
+    if (request.url === '/disk.raw') response.writeHead(200, { 'content-length': 5000 }).end();
+    else if (request.url === '/page') response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' }).end();
+    else if (request.url === '/signed.raw?key=1') {
+      const isGet = request.method === 'GET' && request.headers.range === 'bytes=0-0';
+      response.writeHead(isGet ? 206 : 403, isGet ? { 'content-range': 'bytes 0-0/9000' } : {}).end(isGet ? 'x' : '');
+    } else if (request.url === '/secret') response.writeHead(403).end();
+    else response.writeHead(404).end();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterAll(() => {
+  server.closeAllConnections();
+  server.close();
+});
+
+const look = (instanceInfo: Record<string, string>, sizeBytes = 7000) => {
+  const disk = { name: '/dev/sda', sizeBytes } as KnownDisk;
+  return lookAtImage(
+    { steps: write, destroys: { disks: [{ disk, by: ['deploy.write_image'] }] }, instanceInfo },
+    rules,
+  );
+};
+
+test('an image that is there and fits is looked at, and nothing said', async () => {
+  expect(await look({ image_source: `${base}/disk.raw` })).toEqual([]);
+  expect(asked.splice(0)).toEqual(['HEAD /disk.raw']);
+});
+
+test.each([
+  [
+    'missing, and its checksum file',
+    { image_source: '/no', image_checksum: '/SUMS' },
+    [/^The image .*\/no is not there: its server answers 404\.$/, /^The checksum file .*\/SUMS is not there/],
+  ],
+  ['given out to nobody', { image_source: '/secret' }, [/\/secret is not given out: its server answers 403/]],
+  ['a web page', { image_source: '/page' }, [/\/page is a web page \(text\/html; charset=utf-8\), not an image/]],
+  [
+    'too large, by a URL for GET alone',
+    { image_source: '/signed.raw?key=1' },
+    [/\/signed\.raw has 9000 bytes, .* 7000: it does not fit/],
+  ],
+])('an image that is %s', async (_, paths, sentences) => {
+  const info = Object.fromEntries(Object.entries(paths).map(([key, path]) => [key, `${base}${path}`]));
+  const found = await look(info);
+  expect(found).toEqual(sentences.map((sentence) => expect.stringMatching(sentence) as unknown));
+  expect(found.join()).not.toContain('key=1');
+});
+
+test('a server that does not answer is no missing image', async () => {
+  expect(await look({ image_source: 'http://127.0.0.1:9/disk.raw' })).toEqual([
+    expect.stringMatching(/can't be looked at from the conductor \(.*ECONNREFUSED.*\): the machine fetches it itself/),
+  ]);
+});
+
+test('a URL that the rules refuse is not called', async () => {
+  asked.length = 0;
+  const strict = { ...rules, allowLoopback: false };
+  const wanted = { steps: write, destroys: { disks: [] }, instanceInfo: { image_source: `${base}/disk.raw` } };
+  expect(await lookAtImage(wanted, strict)).toEqual([expect.stringContaining('BATON_IMAGE_URL_ALLOW')]);
+  expect(asked).toEqual([]);
+});
+
+test('nothing is asked where no image is written', async () => {
+  asked.length = 0;
+  const none = { steps: [], destroys: { disks: [] }, instanceInfo: { image_source: `${base}/no` } };
+  expect(await lookAtImage(none, rules)).toEqual([]);
+  expect(await lookAtImage({ ...none, steps: write, facts: { isFake: true } }, rules)).toEqual([]);
+  expect(asked).toEqual([]);
+});
+
+test.each([
+  ['a redirect', { status: 302, bytes: 0 }, '/a.raw', undefined],
+  ['an image in chunks', { status: 200, bytes: 9000 }, '/a.caibx', undefined],
+  ['a disk of unknown size', { status: 200, bytes: 9000 }, '/a.raw', null],
+  ['a size that is not given', { status: 200, bytes: undefined }, '/a.raw', undefined],
+])('%s says nothing that is certain', (_, answer, url, room) => {
+  const image = { url, room: room === null ? undefined : 7000 };
+  expect(describeFile('It', { type: undefined, ...answer }, image)).toBeUndefined();
+});
+
+test('an empty file is no image', () => {
+  expect(describeFile('It', { status: 200, type: undefined, bytes: 0 })).toBe('It is empty.');
+});

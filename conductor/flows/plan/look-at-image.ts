@@ -1,0 +1,115 @@
+import type { PlanDestroys } from '#conductor/flows/plan/plan-destroys.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
+import { type PlanFacts, type PlannedStep, stepKey } from '#conductor/model/planned-step.ts';
+import { AppError, errorChain } from '#shared/errors/app-error.ts';
+import { askPeerForHeaders, type PeerRequest } from '#shared/peers/ask-peer.ts';
+import { checkOutboundUrl, type OutboundRules, outboundAgent } from '#shared/peers/outbound-url.ts';
+
+/** A plan does not wait for web servers. Milliseconds. */
+const lookMs = 5000;
+
+/** The answer of a web server to a question about a file. */
+export interface FileLook {
+  readonly status: number;
+  readonly type: string | undefined;
+  /** Bytes of the file as it stands there; `undefined` = the server does not say. */
+  readonly bytes: number | undefined;
+}
+
+interface Wanted {
+  readonly steps: readonly PlannedStep[];
+  readonly destroys: Pick<PlanDestroys, 'disks'>;
+  readonly instanceInfo: JsonObject;
+  readonly facts?: Pick<PlanFacts, 'isFake'>;
+}
+
+/**
+ * Asks for image and checksum file, as the machine will, and describes what is wrong with them. It is no refusal: the
+ * machine fetches them itself, from a network where another server may answer.
+ * @returns a sentence each; none where all is well, where nothing is written, or where the server can't be understood
+ */
+export async function lookAtImage(
+  { steps, destroys, instanceInfo, facts }: Wanted,
+  rules: OutboundRules,
+): Promise<string[]> {
+  if (facts?.isFake || !steps.some((step) => stepKey(step) === 'deploy.write_image')) return [];
+  const { image_source: source, image_checksum: checksum, image_os_hash_value: hash } = instanceInfo;
+  const room = roomFor(destroys);
+  const asked = [
+    { what: 'image', url: source },
+    { what: 'checksum file', url: hash ?? checksum },
+  ].flatMap(({ what, url }) => (typeof url === 'string' && /^https?:/i.test(url) ? [{ what, url }] : []));
+  const found = await Promise.all(
+    asked.map(async ({ what, url }) => {
+      const name = `The ${what} ${withoutSecrets(url)}`;
+      try {
+        const look = await lookAtFile(checkOutboundUrl(what, url, rules), rules);
+        return describeFile(name, look, what === 'image' ? { url, room } : undefined);
+      } catch (cause) {
+        return `${name} can't be looked at from the conductor (${errorChain(cause)}): the machine fetches it itself.`;
+      }
+    }),
+  );
+  return found.filter((line) => line !== undefined);
+}
+
+/** Finds the size of the disk that is to be written, in bytes; `undefined` = it is not known. */
+function roomFor({ disks }: Pick<PlanDestroys, 'disks'>): number | undefined {
+  const sizes = disks.filter(({ by }) => by.includes('deploy.write_image')).map(({ disk }) => disk.sizeBytes);
+  return sizes.length === 0 || sizes.includes(0) ? undefined : Math.max(...sizes);
+}
+
+/**
+ * Describes what is wrong with a file by the answer to a question about it; `undefined` = nothing that is certain. Pure.
+ * @param image its URL, and bytes of the disk it goes to, where they are known; absent for another file
+ */
+export function describeFile(
+  name: string,
+  { status, type, bytes }: FileLook,
+  image?: { readonly url: string; readonly room: number | undefined },
+): string | undefined {
+  if (status >= 300 && status < 400) return undefined; // where it leads is the agent's to see
+  if (status === 404 || status === 410) return `${name} is not there: its server answers ${status}.`;
+  if (status >= 400) return `${name} is not given out: its server answers ${status}.`;
+  if (image && type !== undefined && /^text\/html\b/i.test(type))
+    return `${name} is a web page (${type}), not an image.`;
+  if (bytes === 0) return `${name} is empty.`;
+  // compressed or in chunks it takes more room than it has bytes; less only where it is qcow2
+  const isWhole = image && !/\.(caibx|qcow2)([?#]|$)/i.test(image.url);
+  if (!isWhole || image.room === undefined || bytes === undefined || bytes <= image.room) return undefined;
+  return `${name} has ${bytes} bytes, and the largest disk that it may go to ${image.room}: it does not fit.`;
+}
+
+/** @throws Error of the connection, AppError `forbidden` for an address that the rules refuse, `timeout` */
+async function lookAtFile(url: URL, rules: OutboundRules): Promise<FileLook> {
+  const dispatcher = outboundAgent(rules);
+  const signal = AbortSignal.timeout(lookMs);
+  try {
+    const head = await ask(url, { method: 'HEAD', dispatcher, signal });
+    const isCertain = head.status < 400 || head.status === 404 || head.status === 410;
+    // a signed URL, or a small server, may know GET alone
+    return isCertain ? head : await ask(url, { method: 'GET', headers: { range: 'bytes=0-0' }, dispatcher, signal });
+  } catch (cause) {
+    if (signal.aborted) throw new AppError('timeout', `no answer within ${lookMs / 1000} s`, { cause });
+    throw cause;
+  } finally {
+    await dispatcher.destroy();
+  }
+}
+
+async function ask(url: URL, question: Omit<PeerRequest, 'who'>): Promise<FileLook> {
+  const { status, headers } = await askPeerForHeaders('image', url, { who: 'the image server', ...question });
+  // sent more than once, none of them is certain
+  const text = (name: string): string | undefined => {
+    const value = headers[name];
+    return typeof value === 'string' ? value : undefined;
+  };
+  const whole = status === 206 ? /\/(\d+)$/.exec(text('content-range') ?? '')?.[1] : text('content-length');
+  return { status, type: text('content-type'), bytes: whole === undefined ? undefined : Number(whole) };
+}
+
+/** A login in the address and a signature behind it are nobody's to read. */
+function withoutSecrets(text: string): string {
+  const { origin, pathname } = new URL(text);
+  return `${origin}${pathname}`;
+}
