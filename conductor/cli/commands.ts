@@ -1,5 +1,6 @@
 import type { SettingInForce } from '#conductor/api/records.ts';
 import { completionShells } from '#conductor/cli/completion.ts';
+import { importCommands } from '#conductor/cli/import/import-commands.ts';
 import { allocateCommand, allocationCommands } from '#conductor/cli/nodes/allocation-commands.ts';
 import { createNodeCommand } from '#conductor/cli/nodes/create-nodes.ts';
 import { deployCommands } from '#conductor/cli/nodes/deploy-commands.ts';
@@ -126,6 +127,7 @@ const groups: readonly CommandGroup[] = [
     commands: [
       createNodeCommand,
       ...nodeCommands,
+      ...importCommands,
       ...portCommands,
       ...networkCommands,
       ...credentialCommands,

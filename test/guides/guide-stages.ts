@@ -1,7 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import { silentLog } from '#shared/log.ts';
 import type { GuideStage, StagedConductor } from '#test/guides/guide-stage.ts';
+import { startConductorInProcess } from '#test/support/conductor-in-process.ts';
 import { demoInstance, enrolSimulatedNode } from '#test/support/enrol.ts';
 import { startOpenVswitch } from '#test/support/open-vswitch.ts';
+import { createOperator } from '#test/support/operator.ts';
 import { makeTestDatabase } from '#test/support/test-database.ts';
 
 /** How the commands of a section come to have what they speak of. */
@@ -119,11 +122,49 @@ const receipts: SetStage = async (stage) => {
   stage.replacements.set(' ID ', ` ${answer.receipts[0]?.id ?? randomUUID()} `);
 };
 
+/** Starts another conductor in Ironic's place, with a node whose password its API masks. */
+const besideIronic: SetStage = async (stage) => {
+  const ironic = await startConductorInProcess({
+    log: silentLog,
+    settings: { BATON_CONDUCTOR_NAME: 'ironic' },
+  });
+  stage.atEnd(() => ironic.close());
+  const machine = await stage.machine({ mac: '52:54:00:00:39:03' });
+  await enrolSimulatedNode(createOperator(ironic.url), machine, 'n1');
+  await stage.file('bmc-passwords.yaml', 'n1: {redfish_password: simulated}\n');
+  await stage.conductor();
+  stage.replacements.set('http://192.0.2.5:6385', ironic.url);
+};
+
+const besideMetal3: SetStage = async (stage) => {
+  await stage.conductor();
+  const machine = await stage.machine({ mac: '52:54:00:12:34:56' });
+  // as for a BMC whose certificate nobody trusts: it has none
+  stage.replacements.set('redfish+https://192.0.2.9', machine.bmc.address.replace(/^(https?):/, 'redfish+$1:'));
+};
+
+const hostsOnly: SetStage = async (stage) => {
+  await stage.conductor();
+  await stage.file('hosts.yaml', 'kind: BareMetalHost\nmetadata: {name: worker-0}\n');
+};
+
+const sdk: SetStage = async (stage) => {
+  await createFakeNode(await stage.conductor(), 'n1');
+  stage.replacements
+    .set('http://192.0.2.1:6385', stage.environment['BATON_URL'] ?? '')
+    .set('python3 nodes.py', '/usr/bin/python3 nodes.py'); // another Python in PATH has no openstacksdk
+};
+
 /** THE table of the sections whose commands `test/system/guides.test.ts` runs. */
 export const guideStages: Readonly<Record<string, SetStage>> = {
   'docs/access.md: Logins': logins,
   'docs/api.md': curl,
   'docs/backup.md': dump,
+  'docs/coming-from-ironic.md: Bring the nodes over': besideIronic,
+  'docs/coming-from-ironic.md: The way back': besideIronic,
+  'docs/coming-from-ironic.md: Ansible and openstacksdk': sdk,
+  'docs/coming-from-metal3.md: Bring the hosts over': besideMetal3,
+  'docs/coming-from-metal3.md: The way back': hostsOnly,
   'docs/first-rack.md: Enrol': enrol,
   'docs/first-rack.md: Machines that enrol themselves': discovered,
   'docs/first-rack.md: Without hardware': conductorAlone,

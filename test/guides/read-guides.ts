@@ -81,7 +81,7 @@ export function scriptsOf(blocks: readonly GuideBlock[]): GuideScript[] {
 function filesOf(blocks: readonly GuideBlock[]): Map<string, string> {
   return new Map(
     blocks.flatMap(({ lines }) => {
-      const name = /^# ([\w.-]+\.(?:ya?ml|json|csv|tf))$/.exec(lines[0] ?? '')?.[1];
+      const name = /^# ([\w.-]+\.(?:ya?ml|json|csv|py))$/.exec(lines[0] ?? '')?.[1];
       return name === undefined ? [] : [[name, `${lines.slice(1).join('\n')}\n`] as const];
     }),
   );

@@ -44,6 +44,7 @@ export const coreTests: readonly CoreTest[] = [
   { file: 'system/wipe-flows.test.ts', proves: 'wipes that preserve, and that fail' },
   { file: 'system/receipts.test.ts', proves: 'receipts, verified offline by baton and by openssl' },
   { file: 'system/preserve-local-storage.test.ts', proves: 'local storage that stays is not the next root device' },
+  { file: 'system/import.test.ts', proves: 'nodes come over from Ironic, metal3 and a table while they run' },
   { file: 'system/guides.test.ts', proves: 'the commands of README and guides, as they stand there' },
   { file: 'system/demo.test.ts', proves: 'baton demo: a board with life in one command' },
   // who asks

@@ -55,7 +55,7 @@ function isObject(value: unknown): value is Json {
  */
 type Outcome = 'created' | 'completed' | 'unchanged' | 'differs' | 'failed';
 
-interface NodeResult {
+export interface NodeResult {
   readonly name: string;
   readonly outcome: Outcome;
   /** Lines on what was made, what differs, or why it failed. */

@@ -1,0 +1,138 @@
+import type { NodeAnswer } from '#conductor/api/resources.ts';
+import { type Fleet, type FleetNode, textIn } from '#conductor/cli/import/fleet.ts';
+import { describeMissingLogin } from '#conductor/cli/import/prepare-fleet.ts';
+import { createNodes, type NodeResult } from '#conductor/cli/nodes/create-nodes.ts';
+import { type ApiClient, callFor, getNode, pollMs } from '#conductor/cli/shell/api-client.ts';
+import type { Clock } from '#shared/clock.ts';
+import { AppError, errorChain } from '#shared/errors/app-error.ts';
+import { inParallel } from '#shared/in-parallel.ts';
+
+/** A node of the other system, and how far it has come. */
+export interface BroughtNode extends NodeResult {
+  /** Its provision state here; `null` = it is not there. */
+  readonly state: string | null;
+}
+
+interface Means {
+  readonly client: ApiClient;
+  readonly clock: Clock;
+  readonly onResult: (node: BroughtNode) => void;
+}
+
+/** So many nodes at once; most of the time they wait for BMCs. */
+const atOnce = 16;
+
+/**
+ * Makes what is not there yet, and takes each node as far as its goal. No machine is switched: `manage` and `adopt` read the
+ * power. What is there already is left as it is, so that a run that broke off can be repeated.
+ */
+export async function bringFleet(fleet: Fleet, { client, clock, onResult }: Means): Promise<BroughtNode[]> {
+  for (const template of fleet.templates ?? []) {
+    const found = await client.call('GET', `/v1/deploy_templates/${encodeURIComponent(template.name)}`);
+    if (!found) await client.call('POST', '/v1/deploy_templates', template);
+  }
+  const nodes = fleet.nodes.filter(({ refused }) => refused === undefined);
+  return inParallel(
+    nodes,
+    async (node) => {
+      const [result] = await createNodes(client, [node], { dryRun: false, onResult: () => undefined });
+      const brought = await bringNode(
+        node,
+        result ?? { name: node.name, outcome: 'failed', details: [] },
+        client,
+        clock,
+      );
+      onResult(brought);
+      return brought;
+    },
+    { atOnce },
+  );
+}
+
+async function bringNode(node: FleetNode, result: NodeResult, client: ApiClient, clock: Clock): Promise<BroughtNode> {
+  if (result.outcome === 'failed') return { ...result, state: null };
+  const ident = encodeURIComponent(node.name);
+  const details = [...result.details];
+  try {
+    const state = await takeToGoal(node, ident, client, clock);
+    if (node.allocation && state === 'active') details.push(...(await allocate(node, client)));
+    if (node.maintenance && result.outcome === 'created') {
+      await client.call('PUT', `/v1/nodes/${ident}/maintenance`, { reason: node.maintenance.reason });
+      details.push('maintenance');
+    }
+    return { ...result, details, state };
+  } catch (error) {
+    const { provision_state: state } = await getNode(client, ident, ['provision_state']);
+    return { ...result, outcome: 'failed', details: [errorChain(error), ...details], state: state ?? null };
+  }
+}
+
+/** @throws AppError `command_failed` with what the conductor says of the node */
+async function takeToGoal(node: FleetNode, ident: string, client: ApiClient, clock: Clock): Promise<string> {
+  const missing = node.goal === 'enroll' ? undefined : describeMissingLogin(node);
+  if (missing !== undefined) throw new AppError('command_failed', missing);
+  const state = await restingState(ident, client, clock);
+  const verb = nextVerb(state, node.goal);
+  if (verb === undefined) return state;
+  await client.call('PUT', `/v1/nodes/${ident}/states/provision`, { target: verb });
+  const next = await restingState(ident, client, clock);
+  if (next !== state && !next.endsWith('failed')) return takeToGoal(node, ident, client, clock);
+  const { last_error: reason } = await getNode(client, ident, ['last_error']);
+  throw new AppError('command_failed', `${verb}: ${reason ?? `the node is in ${next}`}`);
+}
+
+/** The verb that leads on; `undefined` = the node is where it is to be, or beyond. Pure. */
+function nextVerb(state: string, goal: FleetNode['goal']): 'manage' | 'adopt' | undefined {
+  if (goal === 'enroll') return undefined;
+  if (state === 'enroll') return 'manage';
+  return goal === 'active' && (state === 'manageable' || state === 'adopt failed') ? 'adopt' : undefined;
+}
+
+async function restingState(ident: string, client: ApiClient, clock: Clock): Promise<string> {
+  for (;;) {
+    const node = await getNode(client, ident, ['provision_state', 'target_provision_state', 'reservation']);
+    if (node.target_provision_state === null && node.reservation === null) return String(node.provision_state);
+    await clock.sleep(pollMs);
+  }
+}
+
+async function allocate({ name, allocation }: FleetNode, client: ApiClient): Promise<string[]> {
+  if (!allocation) return [];
+  const { allocation_uuid: held } = await getNode(client, encodeURIComponent(name), ['allocation_uuid']);
+  if (held !== null && held !== undefined) return [];
+  await client.call('POST', '/v1/allocations', { ...allocation, node: name });
+  return [`allocation ${textIn(allocation, 'name') ?? allocation.uuid}`];
+}
+
+/**
+ * Takes nodes out of Baton again, without a look at their machines: maintenance first, in which nothing is torn down.
+ * @returns names of those that were there
+ */
+export async function takeBack(
+  fleet: Fleet,
+  { client, isDryRun }: { readonly client: ApiClient; readonly isDryRun: boolean },
+): Promise<{ readonly name: string; readonly error: string | undefined }[]> {
+  const taken = await inParallel(
+    fleet.nodes,
+    async ({ name }) => {
+      const ident = encodeURIComponent(name);
+      const found = await callFor<NodeAnswer>(client, 'GET', `/v1/nodes/${ident}?fields=uuid,maintenance,protected`);
+      if (!found) return undefined;
+      if (isDryRun) return { name, error: undefined };
+      try {
+        if (found.protected) {
+          await client.call('PATCH', `/v1/nodes/${ident}`, [{ op: 'add', path: '/protected', value: false }]);
+        }
+        if (!found.maintenance) {
+          await client.call('PUT', `/v1/nodes/${ident}/maintenance`, { reason: 'it goes back to where it came from' });
+        }
+        await client.call('DELETE', `/v1/nodes/${ident}`);
+        return { name, error: undefined };
+      } catch (error) {
+        return { name, error: errorChain(error) };
+      }
+    },
+    { atOnce },
+  );
+  return taken.filter((each) => each !== undefined);
+}

@@ -1,0 +1,98 @@
+import { parse } from 'yaml';
+import { objectIn } from '#conductor/cli/import/fleet.ts';
+import { type Json } from '#conductor/cli/shell/api-client.ts';
+import { usageError } from '#conductor/cli/shell/command.ts';
+import { readInputFile } from '#conductor/cli/shell/input-files.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import { run } from '#shared/process/run.ts';
+
+/** `driver_info` of nodes as it really is, which Ironic's API masks, by UUID or name. */
+export type DriverSecrets = ReadonlyMap<string, Json>;
+
+const query = 'select uuid, driver_info from nodes';
+const queryMs = 120_000;
+
+/**
+ * Reads what the API masks from a file: JSON or YAML, `{NODE: {redfish_password: …}}`.
+ * @throws AppError `invalid_argument` naming file and node
+ */
+export async function readSecretsFile(file: string): Promise<DriverSecrets> {
+  const text = await readInputFile('--secrets', file);
+  let document: unknown;
+  try {
+    document = parse(text);
+  } catch (cause) {
+    throw usageError(`--secrets: ${file}: it must be JSON or YAML`, { cause });
+  }
+  const entries = Object.entries(objectIn(document));
+  const wrong = entries.find(([, info]) => typeof info !== 'object' || info === null || Array.isArray(info));
+  if (entries.length === 0 || wrong) {
+    const where = wrong ? `${wrong[0]}: ` : '';
+    throw usageError(`--secrets: ${file}: ${where}it must be {NODE: {redfish_password: …}}`);
+  }
+  return new Map(entries.map(([node, info]) => [node, objectIn(info)]));
+}
+
+/**
+ * Reads what the API masks from Ironic's database, by its own client program, in a session that can't write.
+ * @param given `sqlite:////PATH`, `postgresql://…`, `mysql+pymysql://…`, as `[database] connection` of ironic.conf has it
+ * @throws AppError `invalid_argument` for another URL, `command_failed` with what the program says
+ */
+export async function readSecretsDatabase(given: string): Promise<DriverSecrets> {
+  const url = URL.parse(given);
+  const kind = url?.protocol.replace(/[:+].*$/, '');
+  if (!url || !kind || !/^(sqlite|postgresql|mysql|mariadb)$/.test(kind)) {
+    throw usageError('--database: it must be sqlite:////PATH, postgresql://… or mysql://…, as ironic.conf has it');
+  }
+  const { program, args, env } = commandFor(kind, url);
+  const what = `read nodes of Ironic's database by ${program}`;
+  const { stdout } = await run(program, args, { env, timeoutMs: queryMs }).catch((cause: unknown) => {
+    throw new AppError('command_failed', what, { cause });
+  });
+  return new Map(
+    stdout
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => readRow(line, what)),
+  );
+}
+
+function readRow(line: string, what: string): readonly [string, Json] {
+  const [, uuid = '', text = ''] = /^([0-9a-f-]{36})\t(.*)$/.exec(line) ?? [];
+  try {
+    return [uuid, objectIn(JSON.parse(text) as unknown)];
+  } catch {
+    // never with the text: it has the passwords
+    throw new AppError('command_failed', `${what}: a row is not uuid and driver_info as JSON`);
+  }
+}
+
+interface DatabaseCommand {
+  readonly program: string;
+  readonly args: readonly string[];
+  readonly env: Record<string, string>;
+}
+
+/** Passwords go by the environment: arguments are everybody's to read. */
+function commandFor(kind: string, url: URL): DatabaseCommand {
+  const user = decodeURIComponent(url.username);
+  const password = decodeURIComponent(url.password);
+  const name = url.pathname.slice(1);
+  if (kind === 'sqlite') {
+    return { program: 'sqlite3', args: ['-readonly', '-separator', '\t', name, query], env: {} };
+  }
+  const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
+  if (kind === 'postgresql') {
+    const place = ['-h', host, ...(url.port === '' ? [] : ['-p', url.port]), ...(user === '' ? [] : ['-U', user])];
+    const secret = { PGPASSWORD: password, PGOPTIONS: '-c default_transaction_read_only=on' };
+    return {
+      program: 'psql',
+      args: ['-XAt', '-F', '\t', ...place, '-d', name, '-c', query],
+      env: secret,
+    };
+  }
+  const place = ['-h', host, ...(url.port === '' ? [] : ['-P', url.port]), ...(user === '' ? [] : ['-u', user])];
+  const readOnly = '--init-command=set session transaction read only';
+  const args = ['--batch', '--raw', '--skip-column-names', readOnly, ...place, '-e', query, name];
+  return { program: 'mysql', args, env: { MYSQL_PWD: password } };
+}

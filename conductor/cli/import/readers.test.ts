@@ -1,0 +1,197 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { readBmcAddress } from '#conductor/cli/import/bmc-address.ts';
+import { readSecretsDatabase, readSecretsFile } from '#conductor/cli/import/ironic-secrets.ts';
+import { parseCsv } from '#conductor/cli/import/parse-csv.ts';
+import { prepareFleet } from '#conductor/cli/import/prepare-fleet.ts';
+import { readCsv } from '#conductor/cli/import/read-csv.ts';
+import { readManifests } from '#conductor/cli/import/read-manifests.ts';
+import { readMetal3 } from '#conductor/cli/import/read-metal3.ts';
+
+let directory = '';
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'baton-readers-'));
+});
+afterAll(() => rm(directory, { recursive: true }));
+const write = async (name: string, text: string): Promise<string> => {
+  const file = join(directory, name);
+  await writeFile(file, text);
+  return file;
+};
+
+describe('a BMC address of metal3', () => {
+  const read = (address: string, more: object = {}) =>
+    readBmcAddress({ address, username: 'u', password: 'p', ...more });
+
+  test.each([
+    ['redfish://192.0.2.9/redfish/v1/Systems/1', 'redfish', 'https://192.0.2.9', '/redfish/v1/Systems/1', 'ipxe'],
+    ['redfish+http://h:8000/redfish/v1/Systems/a', 'redfish', 'http://h:8000', '/redfish/v1/Systems/a', 'ipxe'],
+    ['redfish-virtualmedia+https://[2001:db8::1]/s', 'redfish', 'https://[2001:db8::1]', '/s', 'redfish-virtual-media'],
+    ['ilo5-virtualmedia://h/s', 'redfish', 'https://h', '/s', 'redfish-virtual-media'],
+    ['idrac-virtualmedia://h/s', 'idrac', 'https://h', '/s', 'idrac-redfish-virtual-media'],
+    ['redfish-uefihttp://h/s', 'redfish', 'https://h', '/s', 'http'],
+  ])('%s', (address, driver, url, system, boot) => {
+    expect(read(address)).toEqual({
+      driver,
+      boot_interface: boot,
+      driver_info: { redfish_address: url, redfish_system_id: system, redfish_username: 'u', redfish_password: 'p' },
+    });
+  });
+
+  test.each([
+    ['192.0.2.9', { ipmi_address: '192.0.2.9' }],
+    ['192.0.2.9:6230', { ipmi_address: '192.0.2.9', ipmi_port: 6230 }],
+    ['ipmi://[2001:db8::1]:623', { ipmi_address: '2001:db8::1', ipmi_port: 623 }],
+  ])('%s is IPMI', (address, info) => {
+    expect(read(address)).toEqual({ driver: 'ipmi', driver_info: { ...info, ipmi_username: 'u', ipmi_password: 'p' } });
+  });
+
+  test('whose certificate is not verified there is not verified here', () => {
+    expect(read('redfish://h/s', { isUnverified: true })).toMatchObject({ driver_info: { redfish_verify_ca: false } });
+    expect(read('redfish://h/s')).not.toMatchObject({ driver_info: { redfish_verify_ca: false } });
+  });
+
+  test.each([
+    ['irmc://h', 'Baton has no driver for irmc://'],
+    ['', 'is not understood'],
+    ['redfish://', 'is not understood'],
+  ])('that is "%s" is refused', (address, words) => {
+    expect(read(address)).toContain(words);
+  });
+});
+
+describe('a table', () => {
+  test('has quotes, line breaks in cells, comments, and semicolons too', () => {
+    expect(parseCsv('a,b\n"x, ""y""\nz",2\r\n\n# no\nc,\n', 'f')).toEqual([
+      ['a', 'b'],
+      ['x, "y"\nz', '2'],
+      ['c', ''],
+    ]);
+    expect(parseCsv('a;b\n1;2', 'f')).toEqual([
+      ['a', 'b'],
+      ['1', '2'],
+    ]);
+  });
+
+  test.each([
+    ['a,b\n"x,1\n', 'line 2: a quote is not closed'],
+    ['a,b\n"x"y,1\n', 'line 2: something stands behind a closing quote'],
+    ['a,b\n', 'column a: it is none of name'],
+    ['name\n', 'it has no rows'],
+    ['name,mac\nn1,1,2\n', 'row 2: it has 3 cells, and the first row 2'],
+    ['name,port\nn1,Ethernet1\n', 'row 2: port: it goes with mac'],
+    ['name,adopt\nn1,perhaps\n', 'adopt: it must be yes or no, not "perhaps"'],
+  ])('%j is refused', (text, words) => {
+    expect(() => readCsv(text, 'f.csv')).toThrow(words);
+  });
+
+  test('gives nodes; those without a BMC stay in enroll', () => {
+    const { nodes } = readCsv(
+      'name,driver,address,mac,mac2,adopt\nn1,ipmi,h,52-54-00-00-00-01,52:54:00:00:00:02,yes\nn2,,,,,\n',
+      'f',
+    );
+    expect(nodes).toMatchObject([
+      {
+        name: 'n1',
+        driver: 'ipmi',
+        fields: { driver_info: { ipmi_address: 'h' } },
+        goal: 'active',
+        ports: [{ address: '52:54:00:00:00:01' }, {}],
+      },
+      { name: 'n2', driver: 'redfish', goal: 'enroll', ports: [] },
+    ]);
+  });
+});
+
+describe('hosts of metal3', () => {
+  const host = (namespace: string, spec: object, status: object = {}) =>
+    JSON.stringify({ kind: 'BareMetalHost', metadata: { name: 'h', namespace }, spec, status });
+
+  test('are named apart, with ports as inspected and hints in their words', async () => {
+    const bmc = { address: 'redfish://h/s', credentialsName: 'none' };
+    const nics = [{ mac: '52:54:00:00:00:0A' }, { mac: '52:54:00:00:00:0b' }];
+    const file = await write(
+      'hosts.yaml',
+      [
+        host(
+          'a',
+          { bmc, bootMACAddress: '52:54:00:00:00:0b', rootDeviceHints: { serialNumber: 'S1', rotational: false } },
+          { hardware: { nics } },
+        ),
+        host('b', { bmc: { address: 'ilo4://h' }, externallyProvisioned: true }),
+      ].join('\n---\n'),
+    );
+    const { nodes } = readMetal3(await readManifests([file]));
+    expect(nodes).toMatchObject([
+      {
+        name: 'a-h',
+        goal: 'enroll',
+        fields: { properties: { root_device: { serial: 's== S1', rotational: false } } },
+        left: ["the BMC's login (Secret none is missing)"],
+        ports: [
+          { address: '52:54:00:00:00:0b', fields: { pxe_enabled: true } },
+          { address: '52:54:00:00:00:0a', fields: { pxe_enabled: false } },
+        ],
+      },
+      {
+        name: 'b-h',
+        goal: 'active',
+        stateThere: 'externally provisioned',
+        refused: expect.stringContaining('ilo4') as unknown,
+      },
+    ]);
+  });
+
+  test('are missed in a file without any, or that is no YAML', async () => {
+    const none = await write('none.yaml', 'kind: Secret\n');
+    expect(() => readMetal3({ objects: [], login: () => ({}) })).toThrow('there is no BareMetalHost in it');
+    expect((await readManifests([none])).objects).toHaveLength(1);
+    await expect(readManifests([await write('bad.yaml', 'a: [1\n')])).rejects.toThrow('it must be JSON or YAML');
+  });
+});
+
+test('a fleet fits the conductor: drivers and interfaces that it lacks, and masked values, are named and left', () => {
+  const node = {
+    name: 'n1',
+    driver: 'redfish',
+    fields: { boot_interface: 'ilo', power_interface: 'redfish', driver_info: { redfish_password: '******', a: 1 } },
+    traits: [],
+    ports: [],
+    portgroups: [],
+    stateThere: 'active',
+    goal: 'manageable' as const,
+    left: [],
+  };
+  const drivers = new Map([
+    [
+      'redfish',
+      { enabled_boot_interfaces: ['ipxe'], default_boot_interface: 'ipxe', enabled_power_interfaces: ['redfish'] },
+    ],
+  ]);
+  const fleet = { source: 'x', nodes: [node, { ...node, driver: 'ilo' }], left: [] };
+  const { nodes } = prepareFleet(fleet, drivers, { resourceClass: 'gold', adopt: ['n1'] });
+  expect(nodes[0]).toMatchObject({
+    goal: 'active',
+    fields: { power_interface: 'redfish', driver_info: { a: 1 }, resource_class: 'gold' },
+    left: ['boot_interface ilo (ipxe here)', 'driver_info.redfish_password (masked there)'],
+  });
+  expect(nodes[0]?.fields).not.toHaveProperty('boot_interface');
+  expect(nodes[0]?.fields).not.toHaveProperty('driver_info.redfish_password');
+  expect(nodes[1]?.refused).toBe('this conductor has no driver ilo (it has redfish)');
+});
+
+describe('passwords that Ironic masks', () => {
+  test('come from a file', async () => {
+    const file = await write('secrets.yaml', 'n1: {redfish_password: s}\n');
+    expect(await readSecretsFile(file)).toEqual(new Map([['n1', { redfish_password: 's' }]]));
+    const wrong = await write('wrong.yaml', 'n1: secret\n');
+    await expect(readSecretsFile(wrong)).rejects.toThrow(/n1: it must be \{NODE:/);
+  });
+
+  test('come from no other database than the three', async () => {
+    await expect(readSecretsDatabase('oracle://h/x')).rejects.toThrow('--database: it must be sqlite');
+    await expect(readSecretsDatabase('sqlite:////none/x.sqlite')).rejects.toThrow(/read nodes of Ironic's database/);
+  });
+});
