@@ -61,6 +61,8 @@ export interface SimulatedNode {
   readonly stepTimes: readonly StepTime[];
   /** In-band steps amid which the machine was switched off or reset, in order. */
   readonly cutAmid: readonly string[];
+  /** Ends the time in which it may go into its system by kexec: one that has not gone powers itself off. */
+  endParking(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -110,6 +112,7 @@ export async function startSimulatedNode(options: SimulatedNodeOptions): Promise
     disk: record.disk,
     stepTimes: record.stepTimes,
     cutAmid: record.cutAmid,
+    endParking: () => boot.endParking(),
     close: async () => {
       await boot.stop();
       await bmc.close();
@@ -125,6 +128,7 @@ interface Boot {
   /** An instance that runs from a CD ends with another, or none, in the drive; a ramdisk is in memory. */
   changeCd(cd: string | undefined): void;
   stop(): Promise<void>;
+  endParking(): Promise<void>;
   /** `true` = it did not shut down: it went into its system by kexec, or took no notice. */
   pressButton(): boolean;
   /** Sets what is done when it powers itself off. */
@@ -204,6 +208,7 @@ function createBoot(options: SimulatedNodeOptions, wrong: Faults, record: StepRe
     onOff: (next) => {
       powerOff = next;
     },
+    endParking: () => (parked ? powerOff() : Promise.resolve()),
     pressButton: () => {
       if (wrong.faults.deafButton) return true;
       if (runs === 'instance' && wrong.faults.cooperates) {
