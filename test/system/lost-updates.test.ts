@@ -149,6 +149,15 @@ test('a task that does not say what it was asked for by may be the update: nothi
   expect([await version('bmc'), asked()]).toEqual(['3.0.0', 1]);
 });
 
+test('one whose task says that it runs, and then that it has ended, is done', async () => {
+  machine.bmc.quirks.flashesUntil = undefined;
+  machine.bmc.quirks.taskPolls = 3;
+  machine.bmc.inject({ ...simpleUpdate, dropAnswer: true });
+  await clean(bmc);
+  await rests('manageable');
+  expect([await version('bmc'), asked()]).toEqual(['3.0.0', 1]);
+});
+
 test('one that had not begun, which its list of tasks shows, is asked for again', async () => {
   letItEnd();
   machine.bmc.inject({ ...simpleUpdate, drop: true });

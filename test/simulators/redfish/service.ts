@@ -32,7 +32,7 @@ import { accountPath, sessionsPath } from '#test/simulators/redfish/service-reso
 import type { ServiceOptions, ServiceRequest, ServiceState } from '#test/simulators/redfish/service-state.ts';
 import { authenticated, createSession, endSession } from '#test/simulators/redfish/sessions.ts';
 import { createSimulatedStorage, createVolume, deleteVolume, volumesPath } from '#test/simulators/redfish/storage.ts';
-import { perform, pollTask, taskResources } from '#test/simulators/redfish/tasks.ts';
+import { lookAtListed, perform, pollTask, taskResources } from '#test/simulators/redfish/tasks.ts';
 import {
   createSimulatedFirmware,
   pushPath,
@@ -142,6 +142,7 @@ async function handle(state: ServiceState, request: ServiceRequest): Promise<Ans
   if (resource === undefined) {
     return errorAnswer(404, 'ResourceNotFound', { text: `The resource at the URI ${path} was not found.` });
   }
+  lookAtListed(state, path);
   const unreadable = unreadableSlot(state.quirks, path);
   if (unreadable) return unreadable;
   const allow = allowed(path, state.quirks);

@@ -52,6 +52,12 @@ const monitorPath = (id: string): string => `/redfish/v1/TaskService/TaskMonitor
 
 const tasksPath = '/redfish/v1/TaskService/Tasks';
 
+/** Counts a look at a task itself, as one at its monitor. */
+export function lookAtListed({ tasks }: ServiceState, path: string): void {
+  const found = tasks.get(path.startsWith(`${tasksPath}/`) ? path.slice(tasksPath.length + 1) : '');
+  if (found && found.polls > 0) found.polls -= 1;
+}
+
 /** The list of tasks, and each as itself, by path. */
 export function taskResources({ tasks, taskTargets, quirks }: ServiceState): Record<string, Record<string, unknown>> {
   if (quirks.taskList === 'empty') return {};
