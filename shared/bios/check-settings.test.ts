@@ -45,6 +45,18 @@ describe('checkSettings', () => {
     expect(() => checkSettings(known, [{ name: 'Cores', value: '17' }], 'registry')).toThrow('from 1 up to 16');
   });
 
+  test.each([
+    [{ ...bareSetting('Fan', 'Custom'), attribute_type: 'Enumeration', allowable_values: ['Low', 'High'] }, 'Custom'],
+    [{ ...bareSetting('Delay', '300'), attribute_type: 'Integer', lower_bound: 1, upper_bound: 60 }, '300'],
+    [{ ...bareSetting('Tag', 'too long'), attribute_type: 'String', max_length: 4 }, 'too long'],
+  ])('a value that the BMC shows is taken though its registry knows none such (%#)', (setting, value) => {
+    const wanted = [{ name: setting.name, value }];
+    expect(() => checkSettings([setting], wanted, 'registry')).not.toThrow();
+    expect(() => checkSettings([setting], [{ name: setting.name, value: '61 and more' }], 'registry')).toThrow(
+      setting.name,
+    );
+  });
+
   test('every fault is named, and no password', () => {
     const wanted = [
       { name: 'Cores', value: '0' },
