@@ -22,6 +22,7 @@ import {
   readDescriptorLimit,
   shareConnections,
 } from '#conductor/http/routing/share-connections.ts';
+import { watchCertificate } from '#conductor/http/watch-certificate.ts';
 import { anybody } from '#conductor/kernel/caller.ts';
 import { createDeathWatch } from '#conductor/kernel/conductors/find-dead.ts';
 import { systemAuthorities, unreadable } from '#conductor/kernel/files.ts';
@@ -79,6 +80,8 @@ export async function startConductor(config: ConductorConfig, options: OpenConte
   for (const warning of warnings) if (warning !== undefined) log.warn(warning);
   const tls = config.tls && (await openTlsFiles(config.tls, { log }));
   opening.defer(() => tls?.close());
+  const certificate = tls && watchCertificate(tls, context);
+  opening.defer(() => certificate?.close());
   const dhcp =
     config.dhcp &&
     (await startDhcpServer(config.dhcp, {
@@ -93,7 +96,7 @@ export async function startConductor(config: ConductorConfig, options: OpenConte
     await Promise.all(servers.map((each) => each.close()));
   });
   const connections = shareConnections(connectionLimits(descriptors), context);
-  const server = await listen(createApp({ ...context, dhcp, connections }).fetch, {
+  const server = await listen(createApp({ ...context, dhcp, connections, certificate }).fetch, {
     host,
     port,
     connections,

@@ -3,6 +3,7 @@ import type { SettingInForce } from '#conductor/api/records.ts';
 import type { AuthConfig, BootConfig, TlsConfig } from '#conductor/auth/auth-settings.ts';
 import type { Authenticator } from '#conductor/auth/authenticator.ts';
 import type { ConnectionShares } from '#conductor/http/routing/share-connections.ts';
+import type { CertificateWatch } from '#conductor/http/watch-certificate.ts';
 import type { KeptService } from '#conductor/kernel/wake-loop.ts';
 import type { SitesConfig, SitesContext } from '#conductor/sites/context.ts';
 import type { WebhooksConfig } from '#conductor/webhooks/webhook-settings.ts';
@@ -30,6 +31,8 @@ export interface HttpContext extends SitesContext {
   readonly consoles: Consoles;
   /** Absent in process. */
   readonly connections?: Pick<ConnectionShares, 'trouble'>;
+  /** Certificate of the API; absent without TLS. */
+  readonly certificate?: Pick<CertificateWatch, 'trouble'> | undefined;
   /** The DHCP server that this conductor runs. */
   readonly dhcp?: KeptService | undefined;
 }

@@ -39,6 +39,12 @@ test('a conductor that stops, or has lost its database, is not ready but lives',
     { database: 'ok', migrations: 'ok', not_stopping: 'ok', connections: 'failed' },
     { connections: 'connections run short' },
   ]);
+  const expired = { ...api.context, certificate: { trouble: () => 'it expired' } };
+  expect(await ask(expired, '/readyz')).toEqual([
+    200,
+    { database: 'ok', migrations: 'ok', not_stopping: 'ok', certificate: 'failed' },
+    { certificate: 'it expired' },
+  ]);
   const away = { ...api.context, db: lost };
   expect(await ask(away, '/readyz')).toEqual([
     503,
