@@ -111,6 +111,27 @@ export function rackOf(node: { readonly properties: JsonObject; readonly extra: 
   return nameOf(node.properties['rack']) ?? nameOf(node.extra['rack']);
 }
 
+/**
+ * The lowest unit of the rack that the machine fills, counted from 1 at the bottom, that an operator has noted with the
+ * node: `properties.rack_unit`, else `extra.rack_unit`, as a number or its text. Anything else is not a unit. Pure.
+ */
+export function rackUnitOf(node: { readonly properties: JsonObject; readonly extra: JsonObject }): number | undefined {
+  return unitOf(node.properties['rack_unit']) ?? unitOf(node.extra['rack_unit']);
+}
+
+/** Pattern, for PostgreSQL too, whose only group is the name of an image in its address: no user, password or query. */
+export const imageNamePattern = '^(?:[a-z]+://[^/?#]*/(?:[^?#]*/)?)?([^/?#:@]+)/?(?:[?#].*)?$';
+
+/** Names the image of a node by the last part of its `instance_info.image_source`: `debian-12.raw`. Pure. */
+export function imageNameOf({ instance_info: { image_source: source } }: { readonly instance_info: JsonObject }) {
+  return typeof source === 'string' ? new RegExp(imageNamePattern).exec(source)?.[1] : undefined;
+}
+
+function unitOf(value: unknown): number | undefined {
+  const text = typeof value === 'number' ? String(value) : value;
+  return typeof text === 'string' && /^[1-9]\d?$/.test(text) ? Number(text) : undefined;
+}
+
 function nameOf(value: unknown): string | undefined {
   if (typeof value === 'number') return String(value);
   return typeof value === 'string' && value !== '' ? value : undefined;

@@ -4,6 +4,7 @@ import { type KnownNodes, readNodes } from '#conductor/flows/watch/read-changed-
 import type { Database } from '#conductor/kernel/db/open.ts';
 import { rowsOf } from '#conductor/kernel/db/query/statement.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import { imageNameOf, rackUnitOf } from '#conductor/model/node-words.ts';
 import * as fc from '#test/fuzz/fast-check.ts';
 import { openTestDatabase } from '#test/support/test-database.ts';
 
@@ -112,3 +113,43 @@ test('a horizon that the database has not come to, as after a restore, is not be
   const after = await readNodes(db, { ...before, horizon: xid });
   expect(after.subjects.get(first)?.body).toContain('restored');
 });
+
+test.each([
+  ['http://me:hunter2@images/a/debian.raw.zst?sig=hunter2#x', 'debian.raw.zst'],
+  ['http://images/store/debian.caibx/', 'debian.caibx'],
+  ['http://me:hunter2@images', null],
+  ['https://images?token=hunter2', null],
+  ['8b6c1b2e-0c8a-4b7e-9f5d-2f5f3d1c9a10', '8b6c1b2e-0c8a-4b7e-9f5d-2f5f3d1c9a10'],
+  [{ odd: 'hunter2' }, null],
+])('of an image at %j no more than its name is said, %j, as the lists of the board have it', async (source, name) => {
+  const { db } = database;
+  await db.delete(nodes);
+  const [uuid = ''] = uuids;
+  const instance_info = { image_source: source };
+  await db.insert(nodes).values({ uuid, ...blank, instanceInfo: instance_info });
+  const body = (await readNodes(db, undefined)).subjects.get(uuid)?.body ?? '{}';
+  expect(JSON.parse(body)).toMatchObject({ image: name });
+  expect(body).not.toContain('hunter2');
+  expect(imageNameOf({ instance_info }) ?? null).toBe(name);
+});
+
+test.each([
+  [{ rack_unit: 7 }, {}, 7],
+  [{}, { rack_unit: '42' }, 42],
+  [{ rack_unit: 'U7' }, { rack_unit: 3 }, 3],
+  [{ rack_unit: 0 }, {}, null],
+  [{ rack_unit: 1.5 }, {}, null],
+  [{ rack_unit: [7] }, {}, null],
+  [{ rack_unit: 100 }, {}, null],
+])(
+  'properties %j and extra %j stand for unit %j, as the lists of the board have it',
+  async (properties, extra, unit) => {
+    const { db } = database;
+    await db.delete(nodes);
+    const [uuid = ''] = uuids;
+    await db.insert(nodes).values({ uuid, ...blank, properties, extra });
+    const body = (await readNodes(db, undefined)).subjects.get(uuid)?.body ?? '{}';
+    expect(JSON.parse(body)).toMatchObject({ rack_unit: unit });
+    expect(rackUnitOf({ properties, extra }) ?? null).toBe(unit);
+  },
+);

@@ -4,6 +4,7 @@ import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { rowsOf } from '#conductor/kernel/db/query/statement.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { nodeTraits } from '#conductor/kernel/db/schema/node-parts.ts';
+import { imageNamePattern } from '#conductor/model/node-words.ts';
 
 /** Subject of an event in the stream, as it is now; applying it twice does no harm. */
 export interface Subject {
@@ -37,6 +38,8 @@ const NodeState = z.object({
   driver: z.string(),
   conductor_group: z.string(),
   rack: z.string().nullable(),
+  rack_unit: z.number().nullable(),
+  image: z.string().nullable(),
   traits: z.array(z.string()),
   owner: z.string().nullable(),
   lessee: z.string().nullable(),
@@ -56,6 +59,15 @@ const rackColumn = sql.join(
   ),
   sql`, `,
 );
+/** The unit as `rackUnitOf` has it. */
+const unitColumn = sql.join(
+  [nodes.properties, nodes.extra].map(
+    (column) => sql`case when ${column} ->> 'rack_unit' ~ '^[1-9][0-9]?$' then (${column} ->> 'rack_unit')::int end`,
+  ),
+  sql`, `,
+);
+/** The image as `imageNameOf` has it: its address may hold secrets. */
+const imageColumn = sql`case when jsonb_typeof(${nodes.instanceInfo} -> 'image_source') = 'string' then substring(${nodes.instanceInfo} ->> 'image_source' from ${imageNamePattern}) end`;
 const traitsColumn = sql`array(select trait from ${nodeTraits} where ${nodeTraits.nodeUuid} = ${nodes.uuid} order by trait)`;
 
 /** Whatever a comparison by transactions might overlook is found then. */
@@ -88,7 +100,8 @@ async function readSince(
         select now.*, case when changed.uuid is null then null else to_jsonb(changed) end as node
         from now left join (
           select uuid, name, provision_state, power_state, maintenance, maintenance_reason, fault, last_error, resource_class,
-            owner, lessee, driver, conductor_group, coalesce(${rackColumn}) as rack, ${traitsColumn} as traits
+            owner, lessee, driver, conductor_group, coalesce(${rackColumn}) as rack,
+            coalesce(${unitColumn}) as rack_unit, ${imageColumn} as image, ${traitsColumn} as traits
           from ${nodes} where ${known ? sql`age(xmin) <= ${since}` : sql`true`}
         ) changed on true`),
     ),
