@@ -1,31 +1,20 @@
-import { get, LoginNeeded, send } from '#conductor/board/data/ask-api.ts';
-import { choicesOf, questionAbout } from '#conductor/board/page/ask-about-nodes.ts';
-import { askFirst, askWhich, prepareDialog, reasonOf } from '#conductor/board/page/ask-first.ts';
+import { get, LoginNeeded, NoAnswer, send } from '#conductor/board/data/ask-api.ts';
+import { prepareDialog, reasonOf } from '#conductor/board/page/ask-first.ts';
+import { listenForCopies } from '#conductor/board/page/copy-text.ts';
+import { createFleetTable } from '#conductor/board/page/fleet-table.ts';
 import { countWork, type Fleet, followFleet, uuidByName } from '#conductor/board/page/follow-fleet.ts';
+import { prepareGoTo } from '#conductor/board/page/go-to.ts';
+import { listenForKeys, moveAmongLines } from '#conductor/board/page/keys.ts';
 import { onLogin } from '#conductor/board/page/login-form.ts';
-import { askToEnable, type ConsoleKind, closeConsole, openConsole } from '#conductor/board/page/open-console.ts';
-import { browser, document, element, type PageEvent, paint } from '#conductor/board/page/page.ts';
+import { createNodeParts } from '#conductor/board/page/node-parts.ts';
+import { closeConsole } from '#conductor/board/page/open-console.ts';
+import { browser, document, element, type PageEvent } from '#conductor/board/page/page.ts';
 import { type OpenView, openView, type Viewer } from '#conductor/board/page/show-view.ts';
-import { showWindow } from '#conductor/board/page/show-window.ts';
 import { arrangeTroubles } from '#conductor/board/render/arrange-troubles.ts';
-import {
-  actionsFor,
-  actionsForRows,
-  type BoardAction,
-  type Subject,
-  skipAction,
-} from '#conductor/board/render/board-actions.ts';
-import {
-  arrangeRows,
-  type BoardNode,
-  type BoardRow,
-  countFleet,
-  renderCounts,
-} from '#conductor/board/render/render-board.ts';
-import { renderButtons, renderNode } from '#conductor/board/render/render-node.ts';
+import { findPlaces, type Place } from '#conductor/board/render/find-places.ts';
+import type { BoardNode } from '#conductor/board/render/render-board.ts';
 import { createNodePage } from '#conductor/board/views/node-page.ts';
-import { namedFilter, namedView, nameFilter, openNode, views } from '#conductor/board/views/read-address.ts';
-import { stepName } from '#conductor/model/planned-step.ts';
+import { namedFilter, namedNode, namedView, nameFilter, views } from '#conductor/board/views/read-address.ts';
 
 /** The page's script: follows the fleet as its caller, and shows it, one of its nodes, or one of the views beside it. */
 
@@ -39,22 +28,55 @@ interface Session {
   readonly project: string | null;
 }
 
-const fleet: Fleet = { nodes: new Map(), flows: new Map() };
+const fleet: Fleet = { nodes: new Map(), flows: new Map(), isKnown: false, heardAt: undefined };
 const state = {
   end: undefined as (() => void) | undefined,
   isPainting: false,
   paintedAt: 0,
-  rows: [] as readonly BoardRow[],
+  isOffline: false,
+  /** Number of causes that need somebody. */
+  troubles: 0,
   session: undefined as Session | undefined,
   mayChange: false,
   view: undefined as OpenView | undefined,
+  /** Node whose data were read last. */
+  readNode: undefined as string | undefined,
 };
 
+function openNode(): BoardNode | undefined {
+  const named = namedNode();
+  if (!named) return undefined;
+  return fleet.nodes.get(named.name) ?? fleet.nodes.get(uuidByName(fleet, named.name) ?? '');
+}
+
 const nodePage = createNodePage({
-  isOpen: (uuid) => openNode() === uuid,
+  isOpen: (uuid) => openNode()?.uuid === uuid,
   mayReadReceipts: () => state.session?.project === null,
   onChange: () => showSoon(),
   onTrouble: (error) => report(error),
+});
+const asking = {
+  user: () => state.session?.user ?? null,
+  onDone: () => {
+    element('refusal').textContent = '';
+    state.view?.nudge();
+    change();
+  },
+  onRefusal: refuse,
+};
+const table = createFleetTable({
+  fleet,
+  mayChange: () => state.mayChange,
+  isOffline: () => state.isOffline,
+  asking,
+});
+const showNode = createNodeParts({
+  fleet,
+  page: nodePage,
+  openNode,
+  may: () => ({ change: state.mayChange, openConsoles: state.session?.role === 'admin' }),
+  asking,
+  onRefusal: refuse,
 });
 
 /** After the address has changed, or somebody has logged in. */
@@ -74,49 +96,42 @@ function route(): void {
     nameOf: (uuid) => fleet.nodes.get(uuid)?.name ?? uuid,
     countWork: () => countWork(fleet),
   };
-  const onRead = (): void => {
-    element('message').textContent = '';
+  const onTrouble = (error: unknown): void => {
+    if (error instanceof LoginNeeded || error instanceof NoAnswer) report(error);
   };
-  state.view = openView(named.view, named.rest, { viewer, onTrouble: report, onRead });
+  state.view = openView(named.view, named.rest, { viewer, onTrouble, onRead: () => undefined });
 }
 
 function show(): void {
   state.isPainting = false;
   state.paintedAt = Date.now();
-  const uuid = openNode();
-  const node = uuid === undefined ? undefined : fleet.nodes.get(uuid);
+  const named = namedNode();
   const { view } = state;
   element('view').hidden = !view;
-  element('board').hidden = view !== undefined || uuid !== undefined;
-  element('node').hidden = view !== undefined || uuid === undefined;
-  const title = node ? (node.name ?? node.uuid) : view && namedView()?.view.title;
+  element('board').hidden = view !== undefined || named !== undefined;
+  element('node').hidden = view !== undefined || named === undefined;
+  const title = named ? named.name : view && namedView()?.view.title;
   const troubles = arrangeTroubles(fleet.flows.values(), fleet.nodes).length;
   const count = troubles === 0 ? '' : `(${troubles}) `;
   document.title = `${count}${title === undefined ? '' : `${title} · `}Baton`;
+  // advice is read of new ones
+  if (troubles !== state.troubles) view?.nudge();
+  state.troubles = troubles;
   element('nav-attention').textContent = troubles === 0 ? 'Attention' : `Attention ${troubles}`;
-  if (view) {
-    view.paint();
-    return;
-  }
-  const [nodes, flows] = [[...fleet.nodes.values()], [...fleet.flows.values()]];
-  paint('counts', renderCounts(countFleet(nodes)));
-  if (uuid === undefined) {
-    state.rows = arrangeRows({ flows, nodes, filter: element('filter').value });
-    showWindow(state.rows);
-    element('bulk').hidden = !state.mayChange || state.rows.length === 0;
-  } else if (node) {
-    const { mayChange } = state;
-    paint('actions', renderButtons(subjectOf(node), mayChange));
-    element('consoles').hidden = state.session?.role !== 'admin';
-    paint('about', renderNode({ node, ...nodePage.now, mayChange }, new Date()));
-  } else paint('about', '<p>there is no such node, or it is not yours</p>');
+  if (view) view.paint();
+  else if (named) {
+    readOpened();
+    showNode(named);
+  } else table.show();
 }
 
-/** With the flow as the fleet has it, while it is under way: that says what it waits for. */
-function subjectOf(node: BoardNode): Subject {
-  const { flow } = nodePage.now;
-  const open = [...fleet.flows.values()].find((each) => each.node_uuid === node.uuid && each.ended_at === null);
-  return { node, flow: open?.uuid === flow?.uuid ? open : flow, onHold: flow?.on_hold ?? null };
+/** The fleet may come to know the node only after its page was opened. */
+function readOpened(): void {
+  const uuid = openNode()?.uuid;
+  if (uuid === state.readNode) return;
+  nodePage.forget();
+  state.readNode = uuid;
+  if (uuid !== undefined) void nodePage.read(uuid).catch(report);
 }
 
 /** Shows changes as often as eyes can follow, however many events come. */
@@ -126,14 +141,42 @@ function showSoon(): void {
   setTimeout(show, Math.max(0, state.paintedAt + paintMs - Date.now()));
 }
 
+/** @param nodeUuid of what has changed; absent = all of it */
 function change(nodeUuid?: string): void {
-  const uuid = openNode();
   showSoon();
-  if (uuid !== undefined && (nodeUuid === undefined || nodeUuid === uuid)) void nodePage.read(uuid).catch(report);
+  const uuid = openNode()?.uuid;
+  if (uuid === undefined || (nodeUuid !== undefined && nodeUuid !== uuid)) return;
+  for (const flow of fleet.flows.values()) if (flow.node_uuid === uuid) nodePage.noteProgress(flow.progress);
+  if (uuid === state.readNode) void nodePage.read(uuid).catch(report);
+}
+
+/** Data that are no longer followed stay, greyed, under the time at which they were true. */
+function noteOffline(error: unknown): void {
+  state.isOffline = true;
+  document.body.className = fleet.isKnown ? 'stale' : '';
+  const since = fleet.heardAt === undefined ? '' : ` since ${fleet.heardAt.toTimeString().slice(0, 8)}`;
+  element('link').textContent = '○ offline';
+  element('link').className = 'offline';
+  element('message').textContent =
+    error instanceof NoAnswer
+      ? `No answer from the conductor${since}; trying again.`
+      : `Not up to date${since}: ${reasonOf(error)}; trying again.`;
+  showSoon();
+}
+
+function noteHeard(): void {
+  element('link').textContent = '● live';
+  element('link').className = 'live';
+  element('message').textContent = '';
+  if (!state.isOffline) return;
+  state.isOffline = false;
+  document.body.className = '';
+  state.view?.nudge();
 }
 
 function report(error: unknown): void {
   if (error instanceof LoginNeeded) askForLogin(error.message);
+  else if (error instanceof NoAnswer) noteOffline(error);
   else element('message').textContent = reasonOf(error);
 }
 
@@ -148,8 +191,11 @@ function askForLogin(reason: string): void {
   closeConsole();
   state.view?.close();
   state.view = undefined;
+  document.body.className = '';
+  // what one caller may see the next one may not
+  Object.assign(fleet, { nodes: new Map(), flows: new Map(), isKnown: false, heardAt: undefined });
   element('login').hidden = false;
-  for (const part of ['board', 'node', 'view', 'views', 'logout']) element(part).hidden = true;
+  for (const part of ['board', 'node', 'view', 'views', 'tools-of-all']) element(part).hidden = true;
   element('token').focus();
   element('message').textContent = reason;
 }
@@ -162,23 +208,23 @@ async function begin(authorization?: string): Promise<void> {
     state.session = session;
     state.mayChange = session.role !== 'reader';
     element('login').hidden = true;
-    for (const part of ['logout', 'views']) element(part).hidden = false;
+    for (const part of ['tools-of-all', 'views']) element(part).hidden = false;
+    // without a login nobody has a name, and there is nothing to log out of
+    element('logout').hidden = session.user === null;
+    element('anyone').hidden = session.user !== null;
     const isEverywhere = session.project === null;
     for (const name of ['site', 'images', 'conductors']) element(`nav-${name}`).hidden = !isEverywhere;
     element('nav-settings').hidden = !isEverywhere || session.role !== 'admin';
     element('message').textContent = '';
     state.end?.();
     route();
+    show();
     state.end = followFleet(fleet, {
       onAction: () => state.view?.nudge(),
-      onChange: (nodeUuid) => {
-        element('message').textContent = '';
-        change(nodeUuid);
-      },
+      onChange: change,
       onLogin: () => askForLogin('this token or password is not known, or has ended'),
-      onTrouble: (reason) => {
-        element('message').textContent = `not up to date: ${reason}; asking again`;
-      },
+      onTrouble: noteOffline,
+      onHeard: noteHeard,
     });
   } catch (error) {
     if (error instanceof LoginNeeded) askForLogin(authorization === undefined ? '' : error.message);
@@ -204,81 +250,59 @@ element('filter').addEventListener('input', () => {
   show();
 });
 browser.addEventListener('hashchange', () => {
-  nodePage.forget();
   readFilter();
   element('refusal').textContent = '';
   route();
-  change();
+  show();
 });
 for (const type of ['scroll', 'resize'] as const)
   browser.addEventListener(type, () => {
-    if (!element('board').hidden) showWindow(state.rows);
+    if (!element('board').hidden) table.showRows();
   });
-document.addEventListener('keydown', (event) => {
-  if (event.key !== '/' || element('board').hidden || document.activeElement === element('filter')) return;
-  event.preventDefault();
-  element('filter').focus();
-});
 
-const asking = {
-  user: () => state.session?.user ?? null,
-  onDone: () => {
-    element('refusal').textContent = '';
-    state.view?.nudge();
-    change();
+/** Views that the caller has, as places to go to. */
+function viewPlaces(): readonly Place[] {
+  const titles = {
+    fleet: 'Fleet',
+    ...Object.fromEntries(Object.entries(views).map(([name, { title }]) => [name, title])),
+  };
+  return Object.entries(titles).flatMap(([name, words]) =>
+    element(`nav-${name}`).hidden ? [] : [{ words, about: 'view', href: name === 'fleet' ? '#fleet' : `#${name}/` }],
+  );
+}
+const goTo = prepareGoTo((text) => findPlaces(text, { nodes: fleet.nodes.values(), views: viewPlaces() }));
+const showKeys = (): void => element('keys').showModal();
+listenForKeys(
+  {
+    move: (by) => (element('board').hidden ? moveAmongLines(by) : table.move(by)),
+    choose: (isRange) => table.chooseFocused(isRange),
+    chooseNone: () => table.chooseNone(),
+    goTo,
+    filter: () => {
+      if (element('board').hidden) return false;
+      element('filter').focus();
+      return true;
+    },
+    help: showKeys,
   },
-  onRefusal: refuse,
-};
-function askAbout(node: BoardNode, action: BoardAction): void {
-  void askFirst(questionAbout({ ...action, nodes: [{ node, request: action.request }] }), asking);
-}
-element('actions').addEventListener('click', ({ target }: PageEvent) => {
-  const name = target?.closest('button')?.dataset['action'] ?? '';
-  const node = fleet.nodes.get(openNode() ?? '');
-  if (!node) return;
-  const action = actionsFor(subjectOf(node))[name];
-  if (action) askAbout(node, action);
-});
-element('about').addEventListener('click', ({ target }: PageEvent) => {
-  const { name, step } = target?.closest('button')?.dataset ?? {};
-  const node = fleet.nodes.get(openNode() ?? '');
-  if (!node) return;
-  if (name === 'logs') void nodePage.readLogs(node.uuid).catch(refuse);
-  const skipped = nodePage.now.flow?.steps.find(({ uuid }) => uuid === step);
-  if (!skipped) return;
-  const action = skipAction(`v1/nodes/${node.uuid}`, stepName(skipped), skipped.uuid);
-  askAbout(node, action);
-});
-async function openOne(kind: ConsoleKind): Promise<void> {
-  element('refusal').textContent = '';
-  const node = fleet.nodes.get(openNode() ?? '');
-  if (!node) return;
-  const question = kind === 'serial' ? await askToEnable(node) : undefined;
-  await (question ? askFirst(question, asking) : openConsole(node, kind));
-}
-for (const kind of ['shell', 'serial'] as const)
-  element(`console-${kind}`).addEventListener('click', () => void openOne(kind).catch(refuse));
-element('console-close').addEventListener('click', () => {
-  closeConsole();
-  element('console-shell').focus();
+  () => !element('login').hidden,
+);
+element('open-go-to').addEventListener('click', goTo);
+element('open-keys').addEventListener('click', showKeys);
+element('keys-close').addEventListener('click', () => element('keys').close());
+listenForCopies();
+// a menu is open until something else is pressed
+document.addEventListener('click', ({ target }: PageEvent) => {
+  for (const menu of document.body.querySelectorAll('details.menu[open]'))
+    if (target?.closest('details.menu') !== menu || target.closest('button[data-action]')) menu.removeAttribute('open');
 });
 element('view').addEventListener('click', ({ target }: PageEvent) => {
   state.view?.press(target?.closest('button')?.dataset['name'] ?? '', asking);
 });
-element('bulk').addEventListener('click', () =>
-  askWhich(
-    {
-      title: 'Act on the nodes shown',
-      meaning: 'Of each, those that it can be done to.',
-      choices: choicesOf(actionsForRows(state.rows)),
-    },
-    asking,
-  ),
-);
 prepareDialog();
 setInterval(() => {
   if (document.hidden || !element('login').hidden) return;
   if (element('board').hidden) showSoon();
-  else showWindow(state.rows);
+  else table.showRows();
 }, tickMs);
 void begin();

@@ -19,6 +19,7 @@ const home = 'usr/lib/baton';
 const readByBundles = [
   'conductor/board/board.html',
   'conductor/board/board.css',
+  'conductor/board/views.css',
   'conductor/kernel/db/migrations',
   'conductor/cluster/kubernetes/kubelet-shutdown.yaml',
   'node_modules/swagger-ui-dist',

@@ -3,11 +3,18 @@ import { join } from 'node:path';
 import axe from 'axe-core';
 import { chromium, type Page } from 'playwright-core';
 import { expect } from 'vitest';
+import { layoutFaults } from '#test/support/layout-faults.ts';
 
 /** Kept as artefacts. */
 const screenshots = 'build/board';
 const seenMs = 120_000;
 const sizes = { wide: { width: 1280, height: 800 }, narrow: { width: 360, height: 740 } } as const;
+/** Widths at which every state of every view is looked at. */
+const allSizes = [
+  { width: 1600, height: 1000 },
+  { width: 1280, height: 1000 },
+  { width: 390, height: 844 },
+] as const;
 
 /** The board in Debian's Chromium. */
 export interface BoardBrowser {
@@ -21,6 +28,8 @@ export interface BoardBrowser {
   picture(name: string): Promise<void>;
   /** Light, dark and narrow, each without a fault. */
   pictures(name: string): Promise<void>;
+  /** Takes pictures at three widths, dark and light. @returns what is wrong with layout or accessibility, with where */
+  faultsOf(name: string): Promise<string[]>;
   logIn(url: string, token: string): Promise<void>;
   close(): Promise<void>;
 }
@@ -66,6 +75,21 @@ export async function openBoardBrowser(): Promise<BoardBrowser> {
       expect({ wider }).toEqual({ wider: 0 });
       await page.setViewportSize(sizes.wide);
       await page.emulateMedia({ colorScheme: 'light' });
+    },
+    faultsOf: async (name) => {
+      const faults: string[] = [];
+      for (const size of allSizes) {
+        await page.setViewportSize(size);
+        for (const colorScheme of ['dark', 'light'] as const) {
+          await page.emulateMedia({ colorScheme });
+          await page.screenshot({ path: join(screenshots, `${name}-${size.width}-${colorScheme}.png`) });
+        }
+        const found = (await page.evaluate(layoutFaults)) as string[];
+        faults.push(...found.map((fault) => `${name}, ${size.width} pixels: ${fault}`));
+      }
+      faults.push(...(await accessibilityFaults()).map((fault) => `${name}: ${fault}`));
+      await page.setViewportSize(sizes.wide);
+      return faults;
     },
     logIn: async (url, token) => {
       await page.goto(`${url}/board`);

@@ -78,7 +78,7 @@ test('all of them are tried at once, after a question', { timeout }, async () =>
 });
 
 test('who takes them leaves a note, which the others see', { timeout }, async () => {
-  await page.getByRole('button', { name: 'I take it' }).click();
+  await page.getByRole('button', { name: 'Begin maintenance' }).click();
   await see('Note for others');
   expect(await page.locator('#confirm-note').inputValue()).toBe('ada: ');
   await page.keyboard.type('the management switch is being replaced');

@@ -46,6 +46,8 @@ afterAll(async () => {
   await conductor.close();
 });
 
+const openPart = (name: string) => page.locator('#node-tabs').getByRole('link', { name }).click();
+
 /** Finds what the terminal shows, and says to those who have it read aloud. */
 const screen = () => page.locator('#terminal .xterm-rows');
 const type = async (line: string): Promise<void> => {
@@ -55,6 +57,7 @@ const type = async (line: string): Promise<void> => {
 
 test('where there is none it says why', { timeout }, async () => {
   await page.getByRole('link', { name: 'shell-01' }).click();
+  await openPart('Console');
   await page.locator('#console-shell').click();
   await page.locator('#refusal', { hasText: 'not in the ramdisk' }).waitFor({ timeout });
   expect(await page.locator('#console').isVisible()).toBe(false);
@@ -67,10 +70,12 @@ test('where there is none it says why', { timeout }, async () => {
 
 test('a shell by the keyboard alone: sizes, colours, what is typed, Ctrl-C, and the way out', { timeout }, async () => {
   await operator.provision('shell-01', 'active');
+  await openPart('Now');
   await page
     .locator('#about', { hasText: 'write_image' })
     .locator('.working', { hasText: 'write_image' })
     .waitFor({ timeout });
+  await openPart('Console');
   await page.locator('#console-shell').focus();
   await page.keyboard.press('Enter');
   await browser.see('Console of shell-01, during deploy.write_image');
@@ -117,6 +122,7 @@ test('hardware that a ramdisk has seen stands on the page, and its words stay wo
   const disks = [{ name: '/dev/sda', model: '<img src=x onerror=alert(1)>', serial: 'S1', size: 8e12 }];
   await page.route('**/inventory', (route) => route.fulfill({ json: { inventory: { disks }, plugin_data: null } }));
   await page.reload();
+  await openPart('Inventory');
   await browser.see('8.0 TB');
   expect(await page.locator('#about').textContent()).toContain('<img src=x onerror=alert(1)>');
   await browser.pictures('hardware');
@@ -149,6 +155,7 @@ test('who was there stands in the history; a page of another site gets none', { 
 });
 
 test('a login that ends takes the console with it', { timeout }, async () => {
+  await openPart('Console');
   await page.locator('#console-shell').click();
   await screen().getByText(/[#$]/).first().waitFor({ timeout });
   const [cookie] = await page.context().cookies();
@@ -167,6 +174,7 @@ test('the logs of a failure are read in the page, by the keyboard alone', { time
   simulated.faults.failStep = { step: 'write_image', message: 'write /dev/sda: I/O error' };
   endWriting();
   await browser.see('deploy: failed');
+  await openPart('Logs');
   await page.locator('#read-logs').focus();
   await page.keyboard.press('Enter');
   const file = page.locator('#about details', { hasText: 'mdstat' });

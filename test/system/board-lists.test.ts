@@ -119,8 +119,8 @@ test('who may not see them has no way there, and is refused in words', { timeout
   await page.keyboard.press('Enter');
   await page.locator('#logout').waitFor({ timeout });
   const shown = await page.locator('#views a').filter({ visible: true }).allTextContents();
-  expect(shown).toEqual(['Fleet', 'Attention', 'Racks', 'Allocations']);
-  await page.locator('#message', { hasText: 'baton:settings:get' }).waitFor({ timeout });
+  expect(shown).toEqual(['Fleet', 'Attention', 'Racks', 'Allocations', 'API']);
+  await page.locator('#view-1', { hasText: 'baton:settings:get' }).waitFor({ timeout });
 });
 
 test('the API as a page fills in the newest version, and finds what only Baton has', { timeout }, async () => {

@@ -92,11 +92,12 @@ test('it is paused and continued, each with its request and who asked', { timeou
   await browser.pictures('site-paused');
   await page.locator('#do-unpause').click();
   await page.locator('#confirm-yes').click();
-  await browser.see('✓ Complete');
+  await browser.see('◐ Complete, 1 failed');
   await browser.see('Nodes that failed: 1');
   await browser.see('Finish (');
   expect(await page.locator('#view-4').textContent()).toContain('<b>I/O error</b>');
   expect(await page.locator('#view-2 g.success').count()).toBe(3);
+  expect(await page.locator('#view-2 g.partial').allTextContents()).toEqual([expect.stringContaining('1 failed')]);
   await browser.pictures('site');
   await page.getByRole('link', { name: 'w3' }).first().click();
   await browser.see('deploy failed');
@@ -117,7 +118,7 @@ test('one is canceled, and those before stay to be read', { timeout }, async () 
   await page.locator('#confirm-yes').click();
   await browser.see('■ Stopped');
   await page.locator(`#to-${first?.id}`).click();
-  await browser.see('✓ Complete');
+  await browser.see('◐ Complete, 1 failed');
   never.resolve();
   expect(browser.faults).toEqual([]);
 });

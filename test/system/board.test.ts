@@ -76,9 +76,7 @@ test('a node that rests is found, read and sent on by the keyboard alone', { tim
   await page.keyboard.press('/');
   await page.keyboard.type('rack1-01');
   await page.locator('#rows', { hasNotText: 'rack1-02' }).waitFor({ timeout });
-  // past the button for all that is shown
-  await page.keyboard.press('Tab');
-  await page.keyboard.press('Tab');
+  await page.keyboard.press('ArrowDown');
   await page.keyboard.press('Enter');
   await page.locator('#act-unhold').waitFor({ timeout });
   await see('deploy.hold');
@@ -123,7 +121,7 @@ test('of many nodes those in view are laid out, and all are reached', { timeout:
   await page.evaluate('scrollTo(0, 0)');
   await see('many-000');
   await page.locator('#filter').fill('trait:custom_odd rack:"<img src=x onerror=');
-  await page.locator('#rows', { hasText: 'no node' }).waitFor({ timeout });
+  await page.locator('#no-rows', { hasText: 'No node matches' }).waitFor({ timeout });
   await page.locator('#filter').fill('trait:custom_odd');
   await page.locator('#rows', { hasNotText: 'many-000' }).waitFor({ timeout });
   expect(await rows.count()).toBe(1);
@@ -135,10 +133,66 @@ test('of many nodes those in view are laid out, and all are reached', { timeout:
   await see('rack1-01');
 });
 
+test('anything is gone to by its name, and a link by name opens the node', { timeout }, async () => {
+  await page.keyboard.press('Control+k');
+  await page.keyboard.type('many-12');
+  await page.locator('#go-to-list', { hasText: 'many-129' }).waitFor({ timeout });
+  expect(await accessibilityFaults()).toEqual([]);
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('Enter');
+  await page.locator('#node-head h2', { hasText: 'many-121' }).waitFor({ timeout });
+  expect(await page.evaluate('location.hash')).toBe('#node/many-121');
+  await page.goto(`${conductor.url}/board#node/rack1-02/history`);
+  await page.locator('.history', { hasText: /maintenance/ }).waitFor({ timeout });
+  await page.goto(`${conductor.url}/board#node/nobody`);
+  await see('There is no such node, or it is not yours');
+  await page.keyboard.press('?');
+  await see('go to a node, a rack, a view');
+  expect(await accessibilityFaults()).toEqual([]);
+  await page.keyboard.press('Escape');
+});
+
+test('rows are sorted and chosen by the keyboard, typing leaves no trail, and columns are kept', {
+  timeout,
+}, async () => {
+  await page.goto(`${conductor.url}/board#rack1`);
+  await see('rack1-02');
+  const depth = Number(await page.evaluate('history.length'));
+  await page.keyboard.press('/');
+  await page.keyboard.press('End');
+  await page.keyboard.type('-0');
+  expect(await page.evaluate('[history.length, location.hash]')).toEqual([depth, '#rack1-0']);
+  await page.keyboard.press('Escape');
+  const names = () => page.locator('#rows .c-node').allTextContents();
+  expect(await names()).toEqual(['rack1-01', 'rack1-02']);
+  await page.locator('#sort-node').click();
+  expect(await names()).toEqual(['rack1-02', 'rack1-01']);
+  await page.keyboard.press('j');
+  await page.keyboard.press('x');
+  await page.keyboard.press('j');
+  await page.keyboard.press('X');
+  await page.locator('#bulk', { hasText: 'Act on 2 chosen' }).waitFor({ timeout });
+  expect(await page.locator('#rows [aria-checked=true]').count()).toBe(2);
+  expect(await accessibilityFaults()).toEqual([]);
+  await page.keyboard.press('Escape');
+  await page.locator('#bulk', { hasText: 'Act on the nodes shown' }).waitFor({ timeout });
+  await page.locator('#columns summary').click();
+  await page.locator('#column-owner').click();
+  await page.locator('#sort-owner').waitFor({ timeout });
+  await page.reload();
+  await page.locator('#sort-owner').waitFor({ timeout });
+  await expect.poll(names, { timeout }).toEqual(['rack1-02', 'rack1-01']);
+  await page.locator('#columns summary').click();
+  await page.locator('#columns-usual').click();
+  await page.locator('#sort-owner').waitFor({ timeout, state: 'detached' });
+  await page.locator('#sort-node').click();
+  expect(await names()).toEqual(['rack1-01', 'rack1-02']);
+});
+
 test('what many nodes would lose is said before, and counted by hand', { timeout: 2 * timeout }, async () => {
   await page.locator('#filter').fill('many-00');
   const states = (state: string, count: number) =>
-    expect.poll(() => page.locator('#rows tr.idle', { hasText: state }).count(), { timeout }).toBe(count);
+    expect.poll(() => page.locator('#rows tr', { hasText: state }).count(), { timeout }).toBe(count);
   await page.locator('#bulk').click();
   await see('Act on the nodes shown');
   expect(await accessibilityFaults()).toEqual([]);
@@ -196,11 +250,13 @@ test('a deploy is read step by step, confirmed by its hash, and refused in words
 
 test('a conductor that dies is named, and its return is noticed', { timeout: 2 * timeout }, async () => {
   await conductor.kill('SIGKILL');
-  await see('not up to date');
+  await see(/No answer from the conductor since \d/);
+  expect(await page.locator('body').getAttribute('class')).toBe('stale');
   await conductor.start();
   await call('PUT', '/v1/nodes/rack1-01/maintenance', { reason: 'after the return' });
   await see('after the return');
   expect(await page.locator('#message').textContent()).toBe('');
+  expect(await page.locator('body').getAttribute('class')).toBe('');
 });
 
 test('a token that ends ends the page', { timeout }, async () => {

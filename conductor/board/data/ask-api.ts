@@ -5,6 +5,13 @@ const timeoutMs = 20_000;
 
 export class LoginNeeded extends Error {}
 
+/** The conductor has not answered at all, or not in time. */
+export class NoAnswer extends Error {
+  constructor(options: ErrorOptions) {
+    super('the conductor does not answer', options);
+  }
+}
+
 /** With the API's reason. */
 export class Refused extends Error {
   readonly status: number;
@@ -50,7 +57,7 @@ export async function getAll<Item extends { readonly uuid: string }>(
   }
 }
 
-/** @throws LoginNeeded, Refused */
+/** @throws LoginNeeded, Refused, NoAnswer */
 export async function send(request: ApiRequest, authorization?: string): Promise<Response> {
   const answer = await ask(request, authorization);
   await requireDone(answer);
@@ -66,6 +73,7 @@ export function asCurl({ method, path, body }: ApiRequest, origin: string): stri
 
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
+/** @throws NoAnswer, for browsers say `Failed to fetch` of all that can go wrong on the way */
 function ask({ method, path, body }: ApiRequest, authorization?: string): Promise<Response> {
   return fetch(path, {
     method,
@@ -79,6 +87,8 @@ function ask({ method, path, body }: ApiRequest, authorization?: string): Promis
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     credentials: 'same-origin',
     signal: AbortSignal.timeout(timeoutMs),
+  }).catch((cause: unknown) => {
+    throw new NoAnswer({ cause });
   });
 }
 

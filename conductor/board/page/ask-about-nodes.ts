@@ -3,6 +3,7 @@ import { get, send } from '#conductor/board/data/ask-api.ts';
 import { type Choices, type Prepared, type Question, reasonOf } from '#conductor/board/page/ask-first.ts';
 import type { FleetAction } from '#conductor/board/render/board-actions.ts';
 import { type ReadPlan, renderComparison } from '#conductor/board/render/compare-plans.ts';
+import { html } from '#conductor/board/render/html.ts';
 import { type NodePlan, renderPlans } from '#conductor/board/render/render-plans.ts';
 import { inParallel } from '#shared/in-parallel.ts';
 
@@ -54,7 +55,7 @@ async function prepareOne(
   const read = { plan: known, given: fields };
   return {
     ...prepared,
-    html: `${former ? renderComparison(former, read) : ''}${prepared.html ?? ''}`,
+    html: html`${former && renderComparison(former, read)}${prepared.html}`,
     onConflict: async () => {
       const { plan: current } = await planOf(node, plan.target);
       if (!current || current.hash === known.hash) return undefined;

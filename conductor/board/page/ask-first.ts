@@ -1,6 +1,6 @@
 import { type ApiRequest, asCurl, LoginNeeded, Refused, send } from '#conductor/board/data/ask-api.ts';
 import { element, location, paint } from '#conductor/board/page/page.ts';
-import { escapeHtml } from '#conductor/board/render/render-board.ts';
+import { type Html, html, joined, nothing } from '#conductor/board/render/html.ts';
 import { inParallel } from '#shared/in-parallel.ts';
 
 /** The dialog in which an operator chooses, reads what would come of it, and is asked once more. */
@@ -26,7 +26,7 @@ export interface Question {
 
 export interface Prepared {
   readonly sending: readonly Sending[];
-  readonly html?: string;
+  readonly html?: Html;
   /** How many requests there are has to be typed first. */
   readonly isCounted?: boolean;
   /** Text of the operator's that each request's body is to have. */
@@ -66,27 +66,25 @@ export function askWhich(
 ): void {
   open(options, title, meaning);
   state.choices = choices;
-  const buttons = choices.map(
-    ([label], index) => `<button type="button" data-choice="${index}">${escapeHtml(label)}</button>`,
-  );
-  paint('confirm-choices', buttons.join(' ') || '<p>Nothing can be done.</p>');
+  const buttons = choices.map(([label], index) => html`<button type="button" data-choice="${index}">${label}</button>`);
+  paint('confirm-choices', buttons.length > 0 ? joined(buttons, ' ') : html`<p>Nothing can be done.</p>`);
 }
 
 /** Asks once more, with what comes of it and how a shell would do it. */
 export async function askFirst({ title, meaning, asking, prepare }: Question, options: AskOptions): Promise<void> {
   const mine = open(options, title, meaning);
-  if (asking !== undefined) paint('confirm-plan', `<p>${escapeHtml(asking)}</p>`);
+  if (asking !== undefined) paint('confirm-plan', html`<p class="loading">${asking}</p>`);
   try {
     const prepared = await prepare();
     if (mine !== state.opened) return;
-    paint('confirm-plan', prepared.html ?? '');
+    paint('confirm-plan', prepared.html ?? nothing);
     ready(prepared, options.user());
   } catch (error) {
     if (mine !== state.opened) return;
     if (error instanceof LoginNeeded) {
       element('confirm').close();
       options.onRefusal(error);
-    } else paint('confirm-plan', `<p class="failed">${escapeHtml(reasonOf(error))}</p>`);
+    } else paint('confirm-plan', html`<p class="failed">${reasonOf(error)}</p>`);
   }
 }
 
@@ -99,7 +97,7 @@ function open(options: AskOptions, title: string, meaning: string): number {
   element('confirm-title').textContent = title;
   element('confirm-meaning').textContent = meaning;
   element('confirm-curl').textContent = '';
-  for (const part of ['confirm-choices', 'confirm-plan']) paint(part, '');
+  for (const part of ['confirm-choices', 'confirm-plan']) paint(part, nothing);
   for (const part of ['confirm-yes', 'confirm-curl', 'confirm-note-part', 'confirm-count-part'])
     element(part).hidden = true;
   element('confirm').showModal();

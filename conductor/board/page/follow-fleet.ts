@@ -1,7 +1,8 @@
 import type { FlowSummaryView } from '#conductor/api/flows.ts';
-import { get, getAll, LoginNeeded } from '#conductor/board/data/ask-api.ts';
+import { get, getAll, LoginNeeded, NoAnswer } from '#conductor/board/data/ask-api.ts';
 import type { BoardNode } from '#conductor/board/render/render-board.ts';
-import { rackOf } from '#conductor/model/node-words.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
+import { imageNameOf, rackOf, rackUnitOf } from '#conductor/model/node-words.ts';
 
 interface Stream {
   readonly readyState: number;
@@ -13,19 +14,32 @@ const closed = 2;
 
 const againMs = 2000;
 const fields =
-  'uuid,name,provision_state,power_state,maintenance,maintenance_reason,fault,last_error,resource_class,driver,conductor_group,owner,traits,properties,extra';
+  'uuid,name,provision_state,power_state,maintenance,maintenance_reason,fault,last_error,resource_class,driver,conductor_group,owner,traits,properties,extra,instance_info';
+/** Time without any event after which the stream is taken to be cut: `beat` comes every ten seconds. */
+const silentMs = 40_000;
 
 /** Nodes and flows as they are now, by UUID. */
 export interface Fleet {
   nodes: Map<string, BoardNode>;
   flows: Map<string, FlowSummaryView>;
+  /** Whether the lists have been read once: before that, no node does not mean that there is none. */
+  isKnown: boolean;
+  /** Time at which the conductor was heard last. */
+  heardAt: Date | undefined;
 }
 
-/** Lists say the rack where operators have noted it; events name it. */
-type ListedNode = Omit<BoardNode, 'rack'> & Parameters<typeof rackOf>[0];
+/** Lists say rack and image where operators have noted them; events name them. */
+type ListedNode = Omit<BoardNode, 'rack' | 'rack_unit' | 'image'> &
+  Parameters<typeof rackOf>[0] & { readonly instance_info: JsonObject };
 
-function withRack({ properties, extra, ...node }: ListedNode): BoardNode {
-  return { ...node, rack: rackOf({ properties, extra }) ?? null };
+function withRack({ properties, extra, instance_info: instance, ...node }: ListedNode): BoardNode {
+  const noted = { properties, extra };
+  return {
+    ...node,
+    rack: rackOf(noted) ?? null,
+    rack_unit: rackUnitOf(noted) ?? null,
+    image: imageNameOf({ instance_info: instance }) ?? null,
+  };
 }
 
 export interface FollowOptions {
@@ -34,7 +48,10 @@ export interface FollowOptions {
   /** A site action begins, rests or ends. */
   readonly onAction: () => void;
   readonly onLogin: () => void;
-  readonly onTrouble: (reason: string) => void;
+  /** Not up to date any more; it tries again. */
+  readonly onTrouble: (error: unknown) => void;
+  /** Up to date again. */
+  readonly onHeard: () => void;
 }
 
 /** Whole states; one that comes twice does no harm. */
@@ -44,13 +61,25 @@ type Change = (fleet: Fleet) => string | undefined;
  * Keeps `fleet` as the conductor's: lists first, then `GET /v1/events`. Ends when a login is needed.
  * @returns what ends it
  */
-export function followFleet(fleet: Fleet, { onChange, onAction, onLogin, onTrouble }: FollowOptions): () => void {
-  const state = { isOver: false, stream: undefined as Stream | undefined };
+export function followFleet(
+  fleet: Fleet,
+  { onChange, onAction, onLogin, onTrouble, onHeard }: FollowOptions,
+): () => void {
+  const state = { isOver: false, stream: undefined as Stream | undefined, openedAt: 0 };
   /** Changes that come while lists are fetched: they are newer. */
   let early: Change[] | undefined;
+  const watch = setInterval(() => {
+    const heardAt = Math.max(fleet.heardAt?.getTime() ?? 0, state.openedAt);
+    if (state.stream && Date.now() - heardAt > silentMs) fail(new NoAnswer({ cause: 'no event' }));
+  }, againMs);
   const end = (): void => {
     state.isOver = true;
+    clearInterval(watch);
     state.stream?.close();
+  };
+  const hear = (): void => {
+    fleet.heardAt = new Date();
+    onHeard();
   };
   const fail = (error: unknown): void => {
     if (state.isOver) return;
@@ -59,26 +88,18 @@ export function followFleet(fleet: Fleet, { onChange, onAction, onLogin, onTroub
       onLogin();
       return;
     }
-    onTrouble(error instanceof Error ? error.message : String(error));
+    onTrouble(error);
     state.stream?.close();
+    state.stream = undefined;
     setTimeout(open, againMs);
   };
   const fetchAll = async (): Promise<void> => {
     early = [];
-    const isFirst = fleet.nodes.size === 0;
-    // of a fleet that nothing is known of yet, each page is worth seeing
-    const showPage = (page: readonly ListedNode[]): void => {
-      for (const node of page) fleet.nodes.set(node.uuid, withRack(node));
-      onChange();
-    };
-    const [nodes, flows] = await Promise.all([
-      getAll<ListedNode>(`v1/nodes?fields=${fields}`, 'nodes', isFirst ? showPage : undefined),
-      getAll<FlowSummaryView>('v1/flows', 'flows'),
-    ]);
-    fleet.nodes = new Map(nodes.map((node) => [node.uuid, withRack(node)]));
-    fleet.flows = new Map(flows.map((flow) => [flow.uuid, flow]));
+    await readLists(fleet, () => onChange());
     for (const change of early) change(fleet);
     early = undefined;
+    fleet.isKnown = true;
+    hear();
     onChange();
   };
   const take = (change: Change): void => {
@@ -89,8 +110,13 @@ export function followFleet(fleet: Fleet, { onChange, onAction, onLogin, onTroub
     if (state.isOver) return;
     const stream = new EventSource('v1/events');
     state.stream = stream;
+    state.openedAt = Date.now();
     const on = (type: string, listener: (data: unknown) => void): void =>
-      stream.addEventListener(type, ({ data = '{}' }) => listener(JSON.parse(data)));
+      stream.addEventListener(type, ({ data = '{}' }) => {
+        listener(JSON.parse(data));
+        if (fleet.isKnown) hear();
+      });
+    on('beat', () => undefined);
     for (const type of ['hello', 'reload']) on(type, () => void fetchAll().catch(fail));
     on('node', (data) => {
       const node = data as BoardNode;
@@ -110,11 +136,25 @@ export function followFleet(fleet: Fleet, { onChange, onAction, onLogin, onTroub
       // a stream that is refused says no reason: another request does
       if (stream.readyState === closed)
         get('v1/session').then(() => fail(new Error('the stream of events ended')), fail);
-      else onTrouble('the conductor does not answer');
+      else onTrouble(new NoAnswer({ cause: 'the stream of events was cut' }));
     });
   };
   open();
   return end;
+}
+
+/** Reads the lists anew; of a fleet that nothing is known of yet, each page is worth seeing. */
+async function readLists(fleet: Fleet, onPage: () => void): Promise<void> {
+  const showPage = (page: readonly ListedNode[]): void => {
+    for (const node of page) fleet.nodes.set(node.uuid, withRack(node));
+    onPage();
+  };
+  const [nodes, flows] = await Promise.all([
+    getAll<ListedNode>(`v1/nodes?fields=${fields}`, 'nodes', fleet.isKnown ? undefined : showPage),
+    getAll<FlowSummaryView>('v1/flows', 'flows'),
+  ]);
+  fleet.nodes = new Map(nodes.map((node) => [node.uuid, withRack(node)]));
+  fleet.flows = new Map(flows.map((flow) => [flow.uuid, flow]));
 }
 
 function forget({ nodes, flows }: Fleet, kind: string, uuid: string): string | undefined {

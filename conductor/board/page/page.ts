@@ -1,5 +1,6 @@
 import type { OpenTerminal } from '#conductor/board/page/open-console.ts';
 import { type PatchNode, patchChildren } from '#conductor/board/page/patch-html.ts';
+import type { Html } from '#conductor/board/render/html.ts';
 
 /** Parts of a browser that the board uses: its own types would replace Node's in the whole program. */
 export interface Element {
@@ -8,6 +9,8 @@ export interface Element {
   hidden: boolean;
   value: string;
   className: string;
+  readonly isContentEditable: boolean;
+  readonly nodeName: string;
   readonly style: { paddingTop: string; paddingBottom: string };
   readonly id: string;
   /** Address of a script. */
@@ -19,13 +22,23 @@ export interface Element {
   focus(options?: { readonly preventScroll: boolean }): void;
   showModal(): void;
   close(): void;
+  blur(): void;
+  click(): void;
+  readonly open?: boolean;
+  removeAttribute(name: string): void;
+  scrollIntoView(options: { readonly block: 'nearest' }): void;
   closest(selector: string): Element | null;
   querySelector(selector: string): Element | null;
+  querySelectorAll(selector: string): Iterable<Element>;
   append(child: Element): void;
   addEventListener(type: string, listener: (event: PageEvent) => void): void;
 }
 export interface PageEvent {
   readonly key?: string;
+  readonly ctrlKey?: boolean;
+  readonly metaKey?: boolean;
+  readonly altKey?: boolean;
+  readonly shiftKey?: boolean;
   readonly target: Element | null;
   preventDefault(): void;
 }
@@ -35,12 +48,18 @@ interface Browser {
     readonly hidden: boolean;
     readonly activeElement: Element | null;
     readonly head: Element;
+    readonly body: Element;
     createElement(name: 'script'): Element;
     createElement(name: 'template'): { innerHTML: string; readonly content: PatchNode };
     getElementById(id: string): Element | null;
     addEventListener: Element['addEventListener'];
   };
   readonly location: { hash: string; readonly origin: string; readonly pathname: string };
+  readonly history: { replaceState(state: null, unused: '', url: string): void };
+  readonly localStorage: { getItem(key: string): string | null; setItem(key: string, value: string): void };
+  readonly navigator: { readonly clipboard?: { writeText(text: string): Promise<void> } };
+  getSelection(): { selectAllChildren(element: Element): void } | null;
+  scrollBy(x: number, y: number): void;
   readonly openTerminal: OpenTerminal;
   readonly innerHeight: number;
   addEventListener(type: 'hashchange' | 'scroll' | 'resize', listener: () => void): void;
@@ -57,8 +76,9 @@ export function element(id: string): Element {
 
 const painted = new Map<string, string>();
 
-/** Puts HTML there, where it is other than before; what had the keyboard's focus and has an id keeps it. */
-export function paint(id: string, html: string): void {
+/** Puts HTML there, where it is other than before, whose text `html` has escaped; what had the keyboard's focus and has an id keeps it. */
+export function paint(id: string, content: Html): void {
+  const html = String(content);
   if (painted.get(id) === html) return;
   painted.set(id, html);
   const focused = document.activeElement?.id;

@@ -1,8 +1,8 @@
 import type { AskOptions, Choices, Question } from '#conductor/board/page/ask-first.ts';
-import { askFirst, askWhich } from '#conductor/board/page/ask-first.ts';
+import { askFirst, askWhich, reasonOf } from '#conductor/board/page/ask-first.ts';
 import type { Fleet } from '#conductor/board/page/follow-fleet.ts';
 import { element, paint } from '#conductor/board/page/page.ts';
-import { escapeHtml } from '#conductor/board/render/render-board.ts';
+import { type Html, html, joined, nothing } from '#conductor/board/render/html.ts';
 
 /** The user who looks, and what the page knows already. */
 export interface Viewer {
@@ -27,7 +27,7 @@ export interface View {
 
 export interface Picture {
   /** HTML, each part in an element of its own: what is scrolled stays where it is. Pure. */
-  readonly render: (now: Date) => readonly string[];
+  readonly render: (now: Date) => readonly Html[];
   /** Asked for when one is pressed, where they change with the fleet. */
   readonly buttons?: readonly ViewButton[] | (() => readonly ViewButton[]);
   /** Until it is asked for again. */
@@ -54,26 +54,37 @@ export interface OpenView {
 const parts = 4;
 const retryMs = 3000;
 
+/** Renders what stands in place of a view that was never read: it is read, or it was refused. */
+const renderAbsence = (error: string | undefined): Html =>
+  error === undefined
+    ? html`<p class="loading">Reading…</p>`
+    : html`<div class="empty"><p class="failed">${error}</p><p>It is asked again in ${retryMs / 1000} s.</p></div>`;
+
 /** Asks for what the view shows and paints it, until it is closed. */
 export function openView(
   { title, read }: View,
   rest: string,
   { viewer, onTrouble, onRead }: { viewer: Viewer; onTrouble: (error: unknown) => void; onRead: () => void },
 ): OpenView {
-  const state = { isOpen: true, isReading: false, isStale: false, picture: undefined as Picture | undefined };
+  const state = {
+    isOpen: true,
+    isReading: false,
+    isStale: false,
+    picture: undefined as Picture | undefined,
+    error: undefined as string | undefined,
+  };
   let timer: ReturnType<typeof setTimeout> | undefined;
   const paintAll = (): void => {
     const { picture } = state;
-    const html = picture?.render(new Date()) ?? ['<p>asking…</p>'];
+    const content = picture?.render(new Date()) ?? [renderAbsence(state.error)];
     const { buttons: given = [] } = picture ?? {};
     const above = (typeof given === 'function' ? [] : given).filter(({ isInRow = false }) => !isInRow);
     const buttons = above.map(
-      (each) =>
-        `<button type="button" id="do-${each.name}" data-name="${each.name}">${escapeHtml(each.title)}</button>`,
+      (each) => html`<button type="button" id="do-${each.name}" data-name="${each.name}">${each.title}</button>`,
     );
     element('view-title').textContent = title;
-    paint('view-actions', buttons.join(' '));
-    for (let index = 0; index < parts; index += 1) paint(`view-${index + 1}`, html[index] ?? '');
+    paint('view-actions', joined(buttons, ' '));
+    for (let index = 0; index < parts; index += 1) paint(`view-${index + 1}`, content[index] ?? nothing);
   };
   const look = async (): Promise<void> => {
     clearTimeout(timer);
@@ -86,8 +97,12 @@ export function openView(
     const result = await read(rest, viewer).catch((error: unknown) => ({ error }));
     state.isReading = false;
     if (!state.isOpen) return;
-    if ('error' in result) onTrouble(result.error);
-    else {
+    if ('error' in result) {
+      state.error = reasonOf(result.error);
+      onTrouble(result.error);
+      paintAll();
+    } else {
+      state.error = undefined;
       state.picture = result;
       onRead();
       paintAll();

@@ -1,12 +1,12 @@
 import { browser, element, paint } from '#conductor/board/page/page.ts';
-import type { BoardRow } from '#conductor/board/render/render-board.ts';
-import { renderRows } from '#conductor/board/render/render-board.ts';
+import type { Html } from '#conductor/board/render/html.ts';
 
-/** Up to here rows are as high as their text; beyond, each is one line and only those in view are laid out. */
-export const plainRows = 300;
+/** Number of rows up to which all are laid out; beyond, only those in view are. */
+export const plainRows = 100;
 /** Beyond the view on both sides, for the Tab key to go on. */
 const spareRows = 20;
-const size = { rowPixels: 33 };
+/** Every row is one line, and as high as any other. */
+const size = { rowPixels: 27 };
 
 export interface View {
   /** Pixels of the list that are scrolled past. */
@@ -24,14 +24,23 @@ export function rowsInView(total: number, { past, height, rowPixels }: View) {
 }
 
 /** Lays out what can be seen of the rows; the list is as long as all of them. */
-export function showWindow(rows: readonly BoardRow[]): void {
+export function showWindow(total: number, render: (first: number, end: number) => Html): void {
   const list = element('list');
   const past = Math.max(0, -list.getBoundingClientRect().top);
-  const { first, end } = rowsInView(rows.length, { past, height: browser.innerHeight, ...size });
-  const isWindow = rows.length > plainRows;
-  list.className = isWindow ? 'windowed' : '';
-  paint('rows', renderRows(rows.slice(first, end), new Date()));
-  if (isWindow) size.rowPixels = element('rows').getBoundingClientRect().height / (end - first) || size.rowPixels;
+  const { first, end } = rowsInView(total, { past, height: browser.innerHeight, ...size });
+  paint('rows', render(first, end));
+  if (end > first) size.rowPixels = element('rows').getBoundingClientRect().height / (end - first) || size.rowPixels;
   list.style.paddingTop = `${first * size.rowPixels}px`;
-  list.style.paddingBottom = `${(rows.length - end) * size.rowPixels}px`;
+  list.style.paddingBottom = `${(total - end) * size.rowPixels}px`;
 }
+
+/** Scrolls so far that the row is laid out in the view's middle, if it is not in view. */
+export function scrollToRow(index: number): void {
+  const top = element('list').getBoundingClientRect().top + index * size.rowPixels;
+  if (top < headPixels || top > browser.innerHeight - 2 * size.rowPixels) {
+    browser.scrollBy(0, top - browser.innerHeight / 2);
+  }
+}
+
+/** What of the view the headings cover. */
+const headPixels = 60;

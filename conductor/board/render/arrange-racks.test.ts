@@ -2,13 +2,15 @@ import { expect, test } from 'vitest';
 import type { FlowSummaryView } from '#conductor/api/flows.ts';
 import { arrangeRacks } from '#conductor/board/render/arrange-racks.ts';
 import type { BoardNode } from '#conductor/board/render/render-board.ts';
+import { renderRack, renderRacks } from '#conductor/board/render/render-racks.ts';
 import { boardNode } from '#conductor/board/testing/board-node.ts';
-import { renderRacks } from '#conductor/board/views/racks-view.ts';
+import { textOf } from '#conductor/board/testing/text-of.ts';
 
 const node = (name: string, rack: string | null, more: Partial<BoardNode> = {}): BoardNode =>
   boardNode({ uuid: `u-${name}`, name, power_state: null, driver: 'redfish', rack, ...more });
 const flow = (name: string, status: FlowSummaryView['status']) =>
-  ({ node_uuid: `u-${name}`, status }) as FlowSummaryView;
+  ({ node_uuid: `u-${name}`, status, since: '2026-01-01T00:00:00Z', ended_at: null }) as FlowSummaryView;
+const now = new Date('2026-01-01T00:10:00Z');
 const fleetOf = (...nodes: BoardNode[]) => new Map(nodes.map((each) => [each.uuid, each]));
 
 test('racks and nodes are in the order in which people count, those without a rack last', () => {
@@ -21,13 +23,13 @@ test('racks and nodes are in the order in which people count, those without a ra
 });
 
 test.each<[Partial<BoardNode>, FlowSummaryView['status'] | undefined, string]>([
-  [{}, undefined, 'in use'],
+  [{}, undefined, 'used'],
   [{ provision_state: 'available' }, undefined, 'free'],
-  [{ provision_state: 'enroll' }, undefined, 'not ready'],
+  [{ provision_state: 'enroll' }, undefined, 'idle'],
   [{ provision_state: 'clean failed' }, undefined, 'failed'],
-  [{ maintenance: true }, undefined, 'in maintenance'],
-  [{ provision_state: 'deploying' }, 'waiting', 'at work'],
-  [{ provision_state: 'deploying' }, 'slow', 'waits for long'],
+  [{ maintenance: true }, undefined, 'maintenance'],
+  [{ provision_state: 'deploying' }, 'waiting', 'working'],
+  [{ provision_state: 'deploying' }, 'slow', 'slow'],
   [{ maintenance: true }, 'held', 'held'],
 ])('a node %j with a flow that is %s counts as %s', (more, status, expected) => {
   const racks = arrangeRacks(status ? [flow('n', status)] : [], fleetOf(node('n', 'r', more)));
@@ -36,14 +38,33 @@ test.each<[Partial<BoardNode>, FlowSummaryView['status'] | undefined, string]>([
 
 test('of a big fleet only what is not at rest is drawn, and all is counted', () => {
   const many = Array.from({ length: 2500 }, (_, index) => node(`n${index}`, 'r1'));
-  const html = renderRacks(arrangeRacks([flow('n7', 'retrying')], fleetOf(...many)));
-  expect(html.match(/class="[a-z]+ cell"/g)).toEqual(['class="retrying cell"']);
+  const html = String(renderRacks(arrangeRacks([flow('n7', 'retrying')], fleetOf(...many)), now));
+  expect(html.match(/class="member [a-z]+/g)).toEqual(['class="member retrying']);
   expect(html).toContain('● 2499 in use');
 });
 
 test('names of racks and nodes stay text', () => {
   const evil = `<script>alert(1)</script>"'&`;
-  const html = renderRacks(arrangeRacks([], fleetOf(node(evil, evil, { uuid: 'u1' }))));
+  const html = String(renderRacks(arrangeRacks([], fleetOf(node(evil, evil, { uuid: 'u1' }))), now));
   expect(html).not.toContain('<script');
   expect(html).toContain(`#racks/${encodeURIComponent(evil).replaceAll("'", '&#39;')}`);
+});
+
+test('where units are known a rack is shown from the top down, with its gaps; the longer a wait, the warmer', () => {
+  const nodes = [
+    node('low', 'r1', { rack_unit: 1 }),
+    node('nowhere', 'r1'),
+    node('high', 'r1', { rack_unit: 40 }),
+    node('next', 'r1', { rack_unit: 39 }),
+  ];
+  const [rack] = arrangeRacks([flow('low', 'working')], fleetOf(...nodes));
+  const html = renderRack('r1', rack, now);
+  expect(textOf(html)).toMatch(/40 ● high in use 39 ● next in use 1 ▶ low at work 10 m 00 s ● nowhere in use$/);
+  expect(String(html).match(/class="(gap|member \w+ heat-\d)"/g)).toEqual([
+    'class="member used heat-0"',
+    'class="member used heat-0"',
+    'class="gap"',
+    'class="member working heat-2"',
+    'class="member used heat-0"',
+  ]);
 });

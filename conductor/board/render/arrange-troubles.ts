@@ -1,13 +1,15 @@
 import type { FlowSummaryView } from '#conductor/api/flows.ts';
-import type { BoardNode, BoardRow } from '#conductor/board/render/render-board.ts';
+import { statusOf } from '#conductor/board/render/node-status.ts';
+import { type BoardNode, type BoardRow, nameOf, uuidOf } from '#conductor/board/render/render-board.ts';
 
 /** A cause that needs somebody, on one node or on many. */
 export interface Trouble {
   /** The same as long as the cause is. */
   readonly key: string;
+  /** The worst of its rows'. */
   readonly status: TroubleStatus;
-  readonly kind: string;
-  readonly step: string | null;
+  /** What its nodes were at, each once: `deploy ▸ deploy.write_image`. */
+  readonly doing: readonly string[];
   /** The reason that the first of its rows gives. */
   readonly reason: string;
   /** The ones that give up soonest first, then the oldest. */
@@ -22,36 +24,80 @@ const worst: readonly TroubleStatus[] = ['failed', 'retrying', 'slow', 'held', '
 /** Where a node with an error rests because of it; elsewhere it is a memory. */
 const broken = /failed|error|enroll/;
 
+interface Found {
+  readonly row: BoardRow;
+  readonly status: TroubleStatus;
+  readonly doing: string;
+  readonly reason: string;
+}
+
 /**
- * Arranges what of the fleet needs somebody, the worst first; rows of one status, step and cause are one trouble. Pure.
+ * Arranges what of the fleet needs somebody, the cause that stops most nodes first. Rows of one cause are one trouble,
+ * whatever step each has come to: an address that several nodes name is a thing of its own, as a switch or a server is; of
+ * addresses that each node has for itself, as BMCs', one is like the other. What an operator has aborted is no trouble. Pure.
  */
 export function arrangeTroubles(flows: Iterable<FlowSummaryView>, nodes: ReadonlyMap<string, BoardNode>): Trouble[] {
-  const found = new Map<string, { readonly trouble: Omit<Trouble, 'rows'>; readonly rows: BoardRow[] }>();
-  const add = (row: BoardRow, trouble: Omit<Trouble, 'key' | 'rows'>, name: string): void => {
-    const key = keyOf([trouble.status, trouble.kind, trouble.step ?? '', causeOf(trouble.reason, name)].join('\n'));
-    const known = found.get(key);
-    if (known) known.rows.push(row);
-    else found.set(key, { trouble: { key, ...trouble }, rows: [row] });
-  };
-  const busy = new Set<string>();
-  for (const flow of flows) {
-    busy.add(flow.node_uuid);
-    const { status, kind, step, reason, node_uuid: uuid, node_name: name } = flow;
-    if (!worst.includes(status)) continue;
-    add({ flow, node: nodes.get(uuid) }, { status, kind, step, reason: reason ?? '' }, name ?? uuid);
-  }
-  for (const node of nodes.values()) {
-    const { uuid, name, provision_state: kind, last_error: reason } = node;
-    if (busy.has(uuid) || reason === null || !broken.test(kind)) continue;
-    add({ flow: undefined, node }, { status: 'error', kind, step: null, reason }, name ?? uuid);
-  }
-  const troubles = [...found.values()].map(({ trouble, rows }) => ({ ...trouble, rows: rows.toSorted(bySoonest) }));
+  const found = findTroubles(flows, nodes);
+  const shared = findShared(found);
+  const groups = Map.groupBy(found, (each) => keyOf(causeOf(each.reason, nameOf(each.row), shared)));
+  const troubles = [...groups].map(([key, all]): Trouble => {
+    const sorted = all.toSorted((a, b) => bySoonest(a.row, b.row));
+    return {
+      key,
+      status: worst.find((status) => all.some((each) => each.status === status)) ?? 'error',
+      doing: [...new Set(sorted.map(({ doing }) => doing))],
+      reason: sorted[0]?.reason ?? '',
+      rows: sorted.map(({ row }) => row),
+    };
+  });
   return troubles.toSorted(
-    (a, b) => worst.indexOf(a.status) - worst.indexOf(b.status) || bySoonest(firstOf(a), firstOf(b)),
+    (a, b) =>
+      b.rows.length - a.rows.length ||
+      worst.indexOf(a.status) - worst.indexOf(b.status) ||
+      bySoonest(a.rows[0], b.rows[0]),
   );
 }
 
-const firstOf = ({ rows: [first] }: Trouble): BoardRow | undefined => first;
+/** Lists the nodes whose last flow an operator has broken off, and that rest there. Pure. */
+export function listAborted(flows: Iterable<FlowSummaryView>, nodes: ReadonlyMap<string, BoardNode>): BoardRow[] {
+  const rows: BoardRow[] = [];
+  for (const flow of flows) {
+    const row = { flow, node: nodes.get(flow.node_uuid) };
+    if (statusOf(row) === 'aborted') rows.push(row);
+  }
+  return rows;
+}
+
+function findTroubles(flows: Iterable<FlowSummaryView>, nodes: ReadonlyMap<string, BoardNode>): Found[] {
+  const found: Found[] = [];
+  const busy = new Set<string>();
+  for (const flow of flows) {
+    busy.add(flow.node_uuid);
+    const { status, kind, step, reason, node_uuid: uuid } = flow;
+    const row = { flow, node: nodes.get(uuid) };
+    if (!worst.includes(status) || statusOf(row) === 'aborted') continue;
+    const doing = step === null || step === kind ? kind : `${kind} ▸ ${step}`;
+    found.push({ row, status, doing, reason: reason ?? '' });
+  }
+  for (const node of nodes.values()) {
+    const { uuid, provision_state: doing, last_error: reason } = node;
+    if (busy.has(uuid) || reason === null || !broken.test(doing)) continue;
+    found.push({ row: { flow: undefined, node }, status: 'error', doing, reason });
+  }
+  return found;
+}
+
+/** Finds the addresses that more than one node names. */
+function findShared(found: readonly Found[]): ReadonlySet<string> {
+  const namedBy = new Map<string, Set<string>>();
+  for (const { reason, row } of found)
+    for (const [address] of reason.slice(0, longest).matchAll(addresses))
+      namedBy.set(address, (namedBy.get(address) ?? new Set()).add(uuidOf(row)));
+  return new Set([...namedBy].flatMap(([address, uuids]) => (uuids.size > 1 ? [address] : [])));
+}
+
+/** Addresses with a port or without, as sentences name them. */
+const addresses = /(?:\d{1,3}\.){3}\d{1,3}(?::\d{1,5})?|\[[0-9a-f:]+\](?::\d{1,5})?/gi;
 
 /** ISO times are ordered as text. */
 function bySoonest(a: BoardRow | undefined, b: BoardRow | undefined): number {
@@ -60,15 +106,24 @@ function bySoonest(a: BoardRow | undefined, b: BoardRow | undefined): number {
 
 const compare = (a: string, b: string): number => Number(a > b) - Number(a < b);
 
-/** The reason without what differs from node to node: its name, UUIDs, addresses, numbers. Pure. */
-export function causeOf(reason: string, name: string): string {
-  return reason
-    .slice(0, longest)
-    .replaceAll(name, '…')
+/**
+ * The reason without what differs from node to node: its name, UUIDs, addresses, numbers. Pure.
+ * @param shared addresses that stay, since several nodes name them
+ */
+export function causeOf(reason: string, name: string, shared: ReadonlySet<string> = new Set()): string {
+  const kept: string[] = [];
+  // no number stands in the sign for an address that is kept
+  const text = reason.slice(0, longest).replaceAll(addresses, (address) => {
+    if (!shared.has(address)) return address;
+    kept.push(address);
+    return '⌂';
+  });
+  const cause = (name === '' ? text : text.replaceAll(name, '…'))
     .replaceAll(/\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/gi, '…')
     .replaceAll(/\b[0-9a-f]{2}([:-][0-9a-f]{2}){5}\b/gi, '…')
     .replaceAll(/\b[0-9a-f]{0,4}(:[0-9a-f]{0,4}){2,7}/gi, '…')
     .replaceAll(/\d+/g, '#');
+  return [cause, ...kept].join('\n');
 }
 
 /** Length that is shown of a cause: machines may say a lot. */

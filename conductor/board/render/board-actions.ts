@@ -131,6 +131,26 @@ export function actionsFor({ node, flow, onHold }: Subject): Readonly<Record<str
   return actions;
 }
 
+/** Actions that come first, where something has failed or rests, the likelier before. */
+const remedies: readonly string[] = ['unhold', 'adopt', 'retry', 'rebuild', 'active', 'provide', 'inspect', 'manage'];
+/** Actions that a node at rest is there for, by its state. */
+const onward: Readonly<Record<string, string>> = { available: 'active', manageable: 'provide', enroll: 'manage' };
+
+/**
+ * Finds the action that comes next, if any: what goes on, or what tries again; never one that ends an instance in
+ * service. Pure.
+ */
+export function primaryAction(subject: Subject): string | undefined {
+  const { node, flow, onHold } = subject;
+  const actions = actionsFor(subject);
+  const isOpen = flow !== undefined && flow.ended_at === null;
+  const isBroken = node.fault === nodeFaults.restored || /failed|error/.test(node.provision_state);
+  if (isOpen && onHold === null) return 'retry' in actions && flow.status !== 'waiting' ? 'retry' : undefined;
+  if (isOpen || isBroken) return remedies.find((name) => name in actions);
+  const next = onward[node.provision_state];
+  return next !== undefined && next in actions ? next : undefined;
+}
+
 const waits: ReadonlySet<string> = new Set<FlowSummaryView['status']>(['retrying', 'slow', 'waiting']);
 
 /** Finds the actions that move a flow that waits. */

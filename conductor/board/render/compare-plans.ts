@@ -1,5 +1,5 @@
 import type { PlanView } from '#conductor/api/flows.ts';
-import { escapeHtml, foreign } from '#conductor/board/render/render-board.ts';
+import { foreign, type Html, html, nothing } from '#conductor/board/render/html.ts';
 import { stepTitle } from '#conductor/model/planned-step.ts';
 
 /** A plan, and what the node said that it was made from. */
@@ -24,12 +24,12 @@ export function comparePlans(before: ReadPlan, now: ReadPlan): string[] {
 }
 
 /** Pure. */
-export function renderComparison(before: ReadPlan, now: ReadPlan): string {
-  if (before.plan.hash === now.plan.hash) return '';
-  const lines = comparePlans(before, now).map((line) => `<li>${foreign(line)}</li>`);
-  const what = lines.join('') || '<li>nothing that is shown: secrets, or the config drive</li>';
-  return `<h3>The plan has changed since it was read</h3><ul class="changes">${what}</ul>
-    <p>It was <code>${escapeHtml(before.plan.hash.slice(0, 12))}</code>, and is <code>${escapeHtml(now.plan.hash.slice(0, 12))}</code> now:</p>`;
+export function renderComparison(before: ReadPlan, now: ReadPlan): Html {
+  if (before.plan.hash === now.plan.hash) return nothing;
+  const lines = comparePlans(before, now).map((line) => html`<li>${foreign(line)}</li>`);
+  const what = lines.length > 0 ? lines : html`<li>nothing that is shown: secrets, or the config drive</li>`;
+  return html`<h3>The plan has changed since it was read</h3><ul class="changes">${what}</ul>
+    <p>It was <code>${before.plan.hash.slice(0, 12)}</code>, and is <code>${now.plan.hash.slice(0, 12)}</code> now:</p>`;
 }
 
 type Named = ReadonlyMap<string, string>;

@@ -1,3 +1,4 @@
+import { statusOf } from '#conductor/board/render/node-status.ts';
 import type { BoardRow } from '#conductor/board/render/render-board.ts';
 
 type Test = (row: BoardRow) => boolean;
@@ -6,7 +7,8 @@ type Test = (row: BoardRow) => boolean;
 const keys: Readonly<Record<string, (row: BoardRow) => readonly (string | null | undefined)[]>> = {
   state: (row) => [stateOf(row)],
   class: ({ node }) => [node?.resource_class],
-  status: ({ flow }) => [flow?.status],
+  status: (row) => [row.flow?.status, statusOf(row)],
+  image: ({ node }) => [node?.image],
   rack: ({ node }) => [node?.rack],
   trait: ({ node }) => node?.traits ?? [],
   owner: ({ node }) => [node?.owner],
@@ -52,6 +54,8 @@ function textOf(row: BoardRow): string {
     node.last_error,
     node.resource_class,
     node.rack,
+    node.owner,
+    node.image,
     ...(node.maintenance ? ['maintenance', node.maintenance_reason] : []),
   ];
   return [stateOf(row), ...(ofFlow ?? []), ...(ofNode ?? [])].join(' ').toLowerCase();

@@ -1,13 +1,17 @@
 import type { Trouble, TroubleStatus } from '#conductor/board/render/arrange-troubles.ts';
+import { formatClock } from '#conductor/board/render/clock.ts';
+import { foreign, type Html, html, joined, nothing, renderTime } from '#conductor/board/render/html.ts';
+import { nodeStatuses } from '#conductor/board/render/node-status.ts';
 import {
   type BoardNode,
   type BoardRow,
-  escapeHtml,
-  foreign,
+  nameOf,
   renderMaintenance,
-  renderTime,
-  statusShapes,
+  renderNodeLink,
+  renderWaits,
+  uuidOf,
 } from '#conductor/board/render/render-board.ts';
+import { renderWords } from '#conductor/board/render/render-words.ts';
 import { formatDuration, spanMs } from '#conductor/cli/shell/format-units.ts';
 
 /** Beside nodes: an allocation, an action, a conductor. */
@@ -25,107 +29,108 @@ export interface AttentionPicture {
   readonly others: readonly OtherTrouble[];
   /** Advice by the key of a trouble. */
   readonly advice: ReadonlyMap<string, string>;
+  /** Whether the fleet has been read: before that, no trouble is no peace. */
+  readonly isKnown: boolean;
   readonly nodes: readonly BoardNode[];
+  /** Nodes whose last flow an operator has broken off. */
+  readonly aborted: readonly BoardRow[];
   /** Open flows that nothing is wrong with. */
   readonly working: number;
   readonly buttonsOf: (trouble: Trouble) => readonly { readonly name: string; readonly title: string }[];
 }
 
-const shapes: Readonly<Record<TroubleStatus, string>> = { ...statusShapes, error: '✖' };
-const words: Partial<Record<TroubleStatus, string>> = { slow: 'waits for long' };
+const { working: _, ...bad } = nodeStatuses;
+const shapes: Readonly<Record<TroubleStatus, { readonly shape: string; readonly words: string }>> = {
+  ...bad,
+  error: { shape: '✖', words: 'error' },
+  waiting: nodeStatuses.working,
+  working: nodeStatuses.working,
+};
 
 const namedNodes = 12;
+const mostTaken = 100;
 
 /** Renders what needs somebody: nodes, one line a cause; other things; then who has taken a node. Pure. */
-export function renderAttention(picture: AttentionPicture, now: Date): readonly string[] {
-  const { troubles, others, nodes } = picture;
+export function renderAttention(picture: AttentionPicture, now: Date): readonly Html[] {
+  const { troubles, others, nodes, isKnown, aborted } = picture;
+  if (!isKnown) return [html`<p class="loading">Reading the fleet…</p>`];
   const count = troubles.length + others.length;
-  const list = troubles.map((trouble) => renderTrouble(trouble, picture, now));
+  const lines = [
+    ...others.map((other) => renderOther(other, now)),
+    ...troubles.map((trouble) => renderTrouble(trouble, picture, now)),
+  ];
   return [
-    count === 0 ? renderPeace(picture) : '',
-    '',
-    list.length === 0 ? '' : `<ul class="troubles">${list.join('')}</ul>`,
-    `${renderOthers(others, now)}${renderTaken(nodes)}`,
+    count === 0 ? renderPeace(picture) : nothing,
+    nothing,
+    lines.length === 0 ? nothing : html`<ul class="troubles">${lines}</ul>`,
+    html`${renderAborted(aborted)}${renderTaken(nodes)}`,
   ];
 }
 
-function renderPeace({ nodes, working }: AttentionPicture): string {
+function renderPeace({ nodes, working }: AttentionPicture): Html {
   const active = nodes.filter(({ provision_state: state }) => state === 'active').length;
-  return `<p>Nothing needs you: ${nodes.length} nodes, ${active} active, ${working} at work.</p>`;
+  return html`<p class="empty">Nothing needs you: ${nodes.length} nodes, ${active} active, ${working} at work.</p>`;
 }
 
-function renderTrouble(trouble: Trouble, { advice, buttonsOf }: AttentionPicture, now: Date): string {
-  const { key, status, kind, step, reason, rows } = trouble;
-  const what = step === null || step === kind ? kind : `${kind} ▸ ${step}`;
+function renderTrouble(trouble: Trouble, { advice, buttonsOf }: AttentionPicture, now: Date): Html {
+  const { key, status, doing, reason, rows } = trouble;
   const buttons = buttonsOf(trouble).map(
-    ({ name, title }) =>
-      `<button type="button" id="do-${escapeHtml(name)}" data-name="${escapeHtml(name)}">${foreign(title)}</button>`,
+    ({ name, title }) => html`<button type="button" id="do-${name}" data-name="${name}">${title}</button> `,
   );
   const todo = advice.get(key);
-  return `<li class="${status}"><p><span class="status">${shapes[status]} ${words[status] ?? status}</span> ${renderWhom(rows)}
-    <b>${foreign(what)}</b> ${renderTimes(rows[0], now)}</p>
-    ${reason === '' ? '' : `<p>${foreign(reason)}${rows.length > 1 ? ' <small>(of the first; the others alike)</small>' : ''}</p>`}
-    ${todo === undefined ? '' : `<p>→ ${foreign(todo)}</p>`}
-    <p class="buttons">${buttons.join(' ')}</p></li>`;
+  const { shape, words } = shapes[status];
+  return html`<li class="trouble ${status}"><span class="status ${status}">${shape} ${words}</span>
+    <div class="trouble-text"><p class="trouble-head">${renderWhom(rows)} <span class="fact">${joined(doing.map(foreign), ', ')}</span> <span class="fact">${renderTimes(rows[0], now)}</span></p>
+    ${reason !== '' && html`<p class="words">${renderWords(reason)}${rows.length > 1 && html` <small>of the first; the others alike</small>`}</p>`}
+    ${todo !== undefined && html`<p class="advice">${renderWords(todo)}</p>`}</div>
+    <p class="buttons">${buttons}</p></li>`;
 }
 
-function renderWhom(rows: readonly BoardRow[]): string {
-  const links = rows.slice(0, namedNodes).map(({ flow, node }) => {
-    const uuid = node?.uuid ?? flow?.node_uuid ?? '';
-    return `<a href="#node/${escapeHtml(uuid)}">${foreign(node?.name ?? flow?.node_name ?? uuid)}</a>`;
-  });
-  const more = rows.length > namedNodes ? ` and ${rows.length - namedNodes} more` : '';
-  if (rows.length === 1) return `${links.join('')}${renderRacks(rows)}`;
-  return `<b>${rows.length} nodes</b>${renderRacks(rows)}: ${links.join(' ')}${more}`;
+function renderWhom(rows: readonly BoardRow[]): Html {
+  const links = rows
+    .slice(0, namedNodes)
+    .map((row, index) => renderNodeLink(uuidOf(row), nameOf(row), index === 0 ? html` data-row` : nothing));
+  if (rows.length === 1) return html`<b>${links}</b>${renderRacks(rows)}`;
+  const more = rows.length > namedNodes && ` and ${rows.length - namedNodes} more`;
+  return html`<b>${rows.length} nodes</b>${renderRacks(rows)} <span class="whom">${joined(links, ' ')}${more}</span>`;
 }
 
 /** ` in rack r7`, where all are. */
-function renderRacks(rows: readonly BoardRow[]): string {
+function renderRacks(rows: readonly BoardRow[]): Html {
   const racks = new Set(rows.map(({ node }) => node?.rack ?? null));
   const [only] = racks;
-  return racks.size === 1 && typeof only === 'string' ? ` <small>in ${foreign(only)}</small>` : '';
+  return racks.size === 1 && typeof only === 'string' ? html` <small>in ${foreign(only)}</small>` : nothing;
 }
 
-function renderTimes(row: BoardRow | undefined, now: Date): string {
+function renderTimes(row: BoardRow | undefined, now: Date): Html {
   const flow = row?.flow;
-  if (!flow) return '';
-  const until = (time: string): string => formatDuration(spanMs(now.toISOString(), time, now));
-  const since = renderTime(
-    flow.since,
-    `since ${flow.since.slice(11, 16)} (${formatDuration(spanMs(flow.since, null, now))})`,
-  );
-  return [
-    since,
-    ...(flow.status === 'retrying' ? [`attempt ${flow.attempt}`] : []),
-    ...(flow.next_attempt_at === null
-      ? flow.status === 'retrying'
-        ? ['trying now']
-        : []
-      : [renderTime(flow.next_attempt_at, `again in ${until(flow.next_attempt_at)}`)]),
-    ...(flow.until === null ? [] : [renderTime(flow.until, `gives up in ${until(flow.until)}`)]),
-  ].join(', ');
+  if (!flow) return nothing;
+  const began = formatClock(flow.since).slice(0, 5);
+  const since = renderTime(flow.since, `since ${began} (${formatDuration(spanMs(flow.since, null, now))})`);
+  return joined([since, ...renderWaits(flow, now)], ', ');
 }
 
-function renderOthers(others: readonly OtherTrouble[], now: Date): string {
-  if (others.length === 0) return '';
-  const rows = others.map(({ what, name, reason, href, since }) => {
-    const age = since === null ? '' : renderTime(since, formatDuration(spanMs(since, null, now)));
-    return `<tr><td>${escapeHtml(what)}<td><a href="${escapeHtml(href)}">${foreign(name)}</a><td>${age}<td>${foreign(reason ?? '')}</tr>`;
-  });
-  return `<h3>Beside nodes</h3><table><thead><tr><th>What<th>Which<th>Since<th>Why</tr></thead><tbody>${rows.join('')}</tbody></table>`;
+function renderOther({ what, name, reason, href, since }: OtherTrouble, now: Date): Html {
+  const age = since !== null && renderTime(since, `since ${formatDuration(spanMs(since, null, now))}`);
+  return html`<li class="trouble failed"><span class="status failed">${what}</span>
+    <div class="trouble-text"><p class="trouble-head"><b><a data-row href="${href}">${foreign(name)}</a></b> <span class="fact">${age}</span></p>
+    ${reason !== null && html`<p class="words">${renderWords(reason)}</p>`}</div><p></p></li>`;
 }
 
-function renderTaken(nodes: readonly BoardNode[]): string {
+/** An operator has broken it off: nobody has to be woken for that. */
+function renderAborted(rows: readonly BoardRow[]): Html {
+  if (rows.length === 0) return nothing;
+  const links = rows.slice(0, mostTaken).map((row) => renderNodeLink(uuidOf(row), nameOf(row)));
+  const more = rows.length > mostTaken && ` and ${rows.length - mostTaken} more`;
+  return html`<h3>Aborted by an operator: ${rows.length}</h3><p class="whom">${joined(links, ' ')}${more}</p>`;
+}
+
+function renderTaken(nodes: readonly BoardNode[]): Html {
   const taken = nodes.filter(({ maintenance }) => maintenance);
-  if (taken.length === 0) return '';
+  if (taken.length === 0) return nothing;
   const lines = taken
     .slice(0, mostTaken)
-    .map(
-      (node) =>
-        `<li><a href="#node/${escapeHtml(node.uuid)}">${foreign(node.name ?? node.uuid)}</a>${renderMaintenance(node)}</li>`,
-    );
-  const more = taken.length > mostTaken ? `<li>and ${taken.length - mostTaken} more</li>` : '';
-  return `<h3>In maintenance: ${taken.length}</h3><ul>${lines.join('')}${more}</ul>`;
+    .map((node) => html`<li>${renderNodeLink(node.uuid, node.name)} ${renderMaintenance(node)}</li>`);
+  const more = taken.length > mostTaken && html`<li>and ${taken.length - mostTaken} more</li>`;
+  return html`<h3>In maintenance: ${taken.length}</h3><ul class="plain">${lines}${more}</ul>`;
 }
-
-const mostTaken = 100;

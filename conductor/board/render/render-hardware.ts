@@ -1,5 +1,15 @@
 import type { NodeSwitchPort } from '#conductor/api/node-parts.ts';
-import { escapeHtml, foreign, renderTime } from '#conductor/board/render/render-board.ts';
+import { formatMoment } from '#conductor/board/render/clock.ts';
+import {
+  foreign,
+  type Html,
+  type HtmlValue,
+  html,
+  isEmpty,
+  joined,
+  nothing,
+  renderTime,
+} from '#conductor/board/render/html.ts';
 import { renderTable, type TableRow } from '#conductor/board/render/render-table.ts';
 import { describeSwitchPort } from '#conductor/cli/shell/describe-switch-port.ts';
 import { formatBytes } from '#conductor/cli/shell/format-units.ts';
@@ -56,17 +66,37 @@ export interface Hardware {
 }
 
 /** Hardware as it was last seen, where it is plugged in, and the wipes that are proved. Pure. */
-export function renderHardware({ inventory, switchPorts, receipts }: Hardware): string {
+export function renderHardware({ inventory, switchPorts, receipts }: Hardware): Html {
   const columns = ['Port', 'Switch port', 'Network', 'Set to', 'Last seen'];
   const ports = list('Switch ports', columns, switchPorts.map(switchPortRow));
-  return `${ports}${inventory ? renderInventory(inventory) : ''}${renderReceipts(receipts)}`;
+  return html`${ports}${inventory && renderInventory(inventory)}${renderReceipts(receipts)}`;
+}
+
+/** The machine in a few lines, with its ports and disks, for who looks at something else. Pure. */
+export function renderHardwareFacts({ inventory, switchPorts }: Hardware): Html {
+  const facts = inventory ? factsOf(inventory) : [];
+  const ports = switchPorts.map(
+    (port) =>
+      html`<li${port.differs && html` class="failed"`}>${text(port.address)} <small>${text(`${port.switch_id} ${port.port_id}`)}</small> ${text(port.network ?? 'isolated')}${port.differs && ' ✖ differs'}</li>`,
+  );
+  const disks = listed(inventory?.disks).map(({ name, model, size, baton_health: health }) => {
+    const bytes = typeof size === 'number' && formatBytes(size);
+    const isFailing = health?.passed === false;
+    return html`<li${isFailing && html` class="failed"`}>${text(name)} <small>${text(model)}</small> ${bytes}${isFailing && ' ✖ is failing'}</li>`;
+  });
+  const part = (title: string, items: readonly Html[]): Html =>
+    items.length === 0 ? nothing : html`<h3>${title}</h3><ul class="plain">${items}</ul>`;
+  return html`${part(
+    'Machine',
+    facts.map((fact) => html`<li>${fact}</li>`),
+  )}${part('Ports', ports)}${part('Disks', disks)}`;
 }
 
 function switchPortRow(port: NodeSwitchPort): TableRow {
   const { address, switch_id: id, port_id: name, network, error, looked_at: at } = port;
   const found = describeSwitchPort(port.found, port.found_bond);
-  const when = at === null || found === undefined ? '' : ` ${renderTime(at, at.slice(0, 16).replace('T', ' '))}`;
-  const seen = error === null ? `${foreign(found ?? 'not yet')}${when}` : `not read: ${foreign(error)}`;
+  const when = at !== null && found !== undefined && html` ${renderTime(at, formatMoment(at))}`;
+  const seen = error === null ? html`${foreign(found ?? 'not yet')}${when}` : html`not read: ${foreign(error)}`;
   const set = describeSwitchPort(port.wanted, port.wanted_bond) ?? '';
   return {
     ...(port.differs ? { status: 'failed' } : {}),
@@ -75,15 +105,15 @@ function switchPortRow(port: NodeSwitchPort): TableRow {
       text(`${id} ${name}`),
       text(network ?? 'isolated'),
       foreign(set),
-      port.differs ? `<span class="status">✖ ${seen}</span>` : seen,
+      port.differs ? html`<span class="status">✖ ${seen}</span>` : seen,
     ],
   };
 }
 
-const text = (value: unknown): string =>
-  typeof value === 'string' || typeof value === 'number' ? foreign(String(value)) : '';
+const text = (value: unknown): Html =>
+  typeof value === 'string' || typeof value === 'number' ? foreign(String(value)) : nothing;
 
-function renderInventory(inventory: ShownInventory): string {
+function renderInventory(inventory: ShownInventory): Html {
   const { disks = [], interfaces = [], memory, baton_accelerators: accelerators, baton_pci_devices: cards } = inventory;
   const diskRows = disks.map((disk): TableRow => {
     const { name, model, serial, size, rotational, baton_firmware: firmware, baton_health: health } = disk;
@@ -99,10 +129,11 @@ function renderInventory(inventory: ShownInventory): string {
     const state = link ? `● up${typeof speed === 'number' ? `, ${speed} Mbit/s` : ''}` : '○ down';
     return {
       status: link ? 'working' : 'idle',
-      cells: [`<span class="status">${state}</span>`, text(name), text(mac), text(ip), text(baton_firmware)],
+      cells: [html`<span class="status">${state}</span>`, text(name), text(mac), text(ip), text(baton_firmware)],
     };
   });
-  return `<h3>Hardware</h3><p>${factsOf(inventory).join(' · ') || 'no more is known than below'}</p>
+  const facts = factsOf(inventory);
+  return html`<h3>Hardware</h3><p>${facts.length === 0 ? 'no more is known than below' : joined(facts, ' · ')}</p>
     ${list('Disks', ['Disk', 'Model', 'Serial', 'Size', 'Kind', 'Firmware', 'Health'], diskRows)}
     ${list('Network', ['Link', 'Interface', 'MAC address', 'Address', 'Firmware'], nicRows)}
     ${list('GPUs and other accelerators', cardColumns, listed(accelerators).map(cardRow))}
@@ -115,37 +146,41 @@ function listed<Item>(items: readonly Item[] | null | undefined): readonly Item[
   return Array.isArray(items) ? items.filter((item) => typeof item === 'object' && item !== null) : [];
 }
 
-function factsOf({ system_vendor: system, cpu, memory, ...rest }: ShownInventory): string[] {
+function factsOf({ system_vendor: system, cpu, memory, ...rest }: ShownInventory): Html[] {
   const { bmc_address: bmc, baton_bmc_firmware: bmcFirmware } = rest;
   const { baton_board: board, firmware } = system ?? {};
   const megabytes = memory?.physical_mb;
   const slots = memory?.baton_slots;
   const places = typeof slots === 'number' ? ` in ${listed(memory?.baton_modules).length} of ${slots} places` : '';
-  const words = (...parts: readonly unknown[]): string => parts.map(text).filter(Boolean).join(' ');
+  const words = (...parts: readonly unknown[]): Html =>
+    joined(
+      parts.map(text).filter((part) => !isEmpty(part)),
+      ' ',
+    );
   const [boardName, firmwareName] = [
     words(board?.manufacturer, board?.model),
     words(firmware?.version, firmware?.build_date),
   ];
   return [
     words(system?.manufacturer, system?.product_name),
-    system?.serial_number ? `serial ${text(system.serial_number)}` : '',
-    boardName && `board ${boardName}`,
-    firmwareName && `firmware ${firmwareName}`,
-    cpu ? `${text(cpu.count)} × ${text(cpu.model_name)}` : '',
-    typeof megabytes === 'number' ? `${Math.round(megabytes / 1024)} GiB of memory${places}` : '',
-    bmc ? `BMC at ${text(bmc)}` : '',
-    bmcFirmware ? `BMC firmware ${text(bmcFirmware)}` : '',
-  ].filter((fact) => fact !== '');
+    system?.serial_number ? html`serial ${text(system.serial_number)}` : nothing,
+    isEmpty(boardName) ? nothing : html`board ${boardName}`,
+    isEmpty(firmwareName) ? nothing : html`firmware ${firmwareName}`,
+    cpu ? html`${text(cpu.count)} × ${text(cpu.model_name)}` : nothing,
+    typeof megabytes === 'number' ? html`${Math.round(megabytes / 1024)} GiB of memory${places}` : nothing,
+    bmc ? html`BMC at ${text(bmc)}` : nothing,
+    bmcFirmware ? html`BMC firmware ${text(bmcFirmware)}` : nothing,
+  ].filter((fact) => !isEmpty(fact));
 }
 
-function list(title: string, columns: readonly string[], rows: readonly TableRow[]): string {
-  return rows.length === 0 ? '' : `<h3>${title}</h3>${renderTable(columns, rows)}`;
+function list(title: string, columns: readonly string[], rows: readonly TableRow[]): Html {
+  return rows.length === 0 ? nothing : html`<h3>${title}</h3>${renderTable(columns, rows)}`;
 }
 
 /** Folds what is long, and seldom looked for. */
-function fold(name: string, title: string, columns: readonly string[], rows: readonly TableRow[]): string {
-  if (rows.length === 0) return '';
-  return `<details id="hardware-${name}"><summary>${title}: ${rows.length}</summary>${renderTable(columns, rows)}</details>`;
+function fold(name: string, title: string, columns: readonly string[], rows: readonly TableRow[]): Html {
+  if (rows.length === 0) return nothing;
+  return html`<details id="hardware-${name}"><summary>${title}: ${rows.length}</summary>${renderTable(columns, rows)}</details>`;
 }
 
 const cardColumns = ['Address', 'What', 'Maker', 'Model', 'Driver'];
@@ -171,25 +206,27 @@ function moduleRow(module: Partial<MemoryModule>): TableRow {
   return { cells: [text(slot), bytes, text(type), pace, text(manufacturer), text(part_number), text(serial_number)] };
 }
 
-function describeHealth(health: Partial<DiskHealth>): string {
+function describeHealth(health: Partial<DiskHealth>): Html {
   const { passed, percent_used: used, bad_sectors: sectors, media_errors: errors, temperature_c: degrees } = health;
-  const number = (value: unknown, unit: string): string => (typeof value === 'number' ? `${value}${unit}` : '');
-  return [
-    passed === true ? '✓ passed' : passed === false ? '<span class="status">✖ is failing</span>' : '',
+  const number = (value: unknown, unit: string) => typeof value === 'number' && `${value}${unit}`;
+  const parts: readonly HtmlValue[] = [
+    passed === true ? '✓ passed' : passed === false && html`<span class="status">✖ is failing</span>`,
     number(used, ' % worn'),
-    sectors === 0 ? '' : number(sectors, ' bad sectors'),
-    errors === 0 ? '' : number(errors, ' media errors'),
+    sectors !== 0 && number(sectors, ' bad sectors'),
+    errors !== 0 && number(errors, ' media errors'),
     number(degrees, ' °C'),
-  ]
-    .filter((part) => part !== '')
-    .join(', ');
+  ];
+  return joined(
+    parts.filter((part) => part !== false),
+    ', ',
+  );
 }
 
-function renderReceipts(receipts: readonly ShownReceipt[]): string {
-  if (receipts.length === 0) return '';
+function renderReceipts(receipts: readonly ShownReceipt[]): Html {
+  if (receipts.length === 0) return nothing;
   const rows = receipts.map(({ id, signed_at: at, disks_wiped: wiped, disks_left_alone: kept }): TableRow => {
-    const link = `<a href="api/v1.0/receipts/${encodeURIComponent(id)}">${escapeHtml(id)}</a>`;
-    return { cells: [link, renderTime(at, at.slice(0, 16).replace('T', ' ')), String(wiped), String(kept)] };
+    const link = html`<a href="api/v1.0/receipts/${encodeURIComponent(id)}">${id}</a>`;
+    return { cells: [link, renderTime(at, formatMoment(at)), String(wiped), String(kept)] };
   });
-  return `<h3>Receipts of wipes</h3>${renderTable(['Receipt', 'Signed', 'Disks wiped', 'Disks left alone'], rows)}`;
+  return html`<h3>Receipts of wipes</h3>${renderTable(['Receipt', 'Signed', 'Disks wiped', 'Disks left alone'], rows)}`;
 }

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import type { ImageAnswer } from '#conductor/api/images.ts';
+import type { Html } from '#conductor/board/render/html.ts';
 import {
   type ListedAllocation,
   renderAllocations,
@@ -25,8 +26,8 @@ const allocation = (changes: Partial<ListedAllocation>): ListedAllocation => ({
   ...changes,
 });
 const context = { now, nameOf: () => 'n1', mayChange: true };
-const linesOf = (html: string) =>
-  html
+const linesOf = (html: Html) =>
+  String(html)
     .split('</tr>')
     .slice(1, -1)
     .map((row) =>
@@ -53,7 +54,7 @@ test('allocations that failed or wait come first, with why and until when', () =
     '… allocating waits gold 10 m 00 s waits for a gold node , gives up in 1 m 00 s Release…',
     '✓ active has one gold n1 10 m 00 s Release…',
   ]);
-  expect(renderAllocations(all, { ...context, mayChange: false })).not.toContain('Release');
+  expect(String(renderAllocations(all, { ...context, mayChange: false }))).not.toContain('Release');
 });
 
 test('silent conductors come first', () => {
@@ -129,7 +130,7 @@ test('images by who uses them, and a way to remove those that nothing uses', () 
     '○ unused spare 2.0 GB 2 d Remove…',
     expect.stringContaining('✖ damaged') as unknown,
   ]);
-  expect(html).not.toContain('<script');
-  expect(renderImages(list, { now, mayChange: false })).not.toContain('<button');
-  expect(renderImages([], { now, mayChange: true })).toContain('baton image add');
+  expect(String(html)).not.toContain('<script');
+  expect(String(renderImages(list, { now, mayChange: false }))).not.toContain('<button');
+  expect(String(renderImages([], { now, mayChange: true }))).toContain('baton image add');
 });

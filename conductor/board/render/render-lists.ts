@@ -1,7 +1,8 @@
 import type { ImageAnswer } from '#conductor/api/images.ts';
 import type { SettingInForce } from '#conductor/api/records.ts';
-import { escapeHtml, foreign, renderTime } from '#conductor/board/render/render-board.ts';
+import { foreign, type Html, html, joined, renderTime } from '#conductor/board/render/html.ts';
 import { renderTable, type TableRow } from '#conductor/board/render/render-table.ts';
+import { renderCode, renderWords } from '#conductor/board/render/render-words.ts';
 import { formatBytes, formatDuration, spanMs } from '#conductor/cli/shell/format-units.ts';
 
 export interface ListedAllocation {
@@ -38,9 +39,9 @@ const unknown = ['·', 'idle', 3] as const;
 export function renderAllocations(
   allocations: readonly ListedAllocation[],
   context: { readonly now: Date; readonly nameOf: (nodeUuid: string) => string; readonly mayChange: boolean },
-): string {
+): Html {
   if (allocations.length === 0)
-    return '<p>No allocation. <code>baton allocate CLASS</code> reserves an available node of a resource class.</p>';
+    return html`<div class="empty"><p>No allocation.</p><p><code>baton allocate CLASS</code> reserves an available node of a resource class.</p></div>`;
   const { now, nameOf, mayChange } = context;
   const rank = ({ state }: ListedAllocation): number => (states[state ?? ''] ?? unknown)[2];
   const rows = allocations
@@ -49,13 +50,13 @@ export function renderAllocations(
       const { uuid, name, state, node_uuid: node, wait_until: until } = each;
       const [shape, status] = states[state ?? ''] ?? unknown;
       const left = until === null ? '' : `, gives up in ${formatDuration(spanMs(now.toISOString(), until, now))}`;
-      const waits = each.waiting_for === null ? '' : `waits for ${foreign(each.waiting_for)}${left}`;
-      const release = `<button type="button" id="do-release-${escapeHtml(uuid)}" data-name="release-${escapeHtml(uuid)}" aria-label="Release ${escapeHtml(name ?? uuid)}">Release…</button>`;
+      const waits = each.waiting_for === null ? '' : html`waits for ${foreign(each.waiting_for)}${left}`;
+      const release = html`<button type="button" id="do-release-${uuid}" data-name="release-${uuid}" aria-label="Release ${name ?? uuid}">Release…</button>`;
       const cells = [
-        `<span class="status">${shape} ${escapeHtml(state ?? '')}</span>`,
+        html`<span class="status">${shape} ${state ?? ''}</span>`,
         foreign(name ?? uuid),
         foreign([each.resource_class ?? '', ...each.traits].join(' ')),
-        node === null ? '' : `<a href="#node/${escapeHtml(node)}">${foreign(nameOf(node))}</a>`,
+        node === null ? '' : html`<a href="#node/${node}">${foreign(nameOf(node))}</a>`,
         foreign(each.owner ?? ''),
         renderTime(each.created_at, formatDuration(spanMs(each.created_at, null, now))),
         each.last_error === null ? waits : foreign(each.last_error),
@@ -70,28 +71,28 @@ export function renderAllocations(
 export function renderImages(
   images: readonly ImageAnswer[],
   { now, mayChange }: { readonly now: Date; readonly mayChange: boolean },
-): string {
+): Html {
   if (images.length === 0)
-    return '<p>No image in chunks on this conductor. <code>baton image add</code> makes one of a file or an address.</p>';
+    return html`<div class="empty"><p>No image in chunks on this conductor.</p><p><code>baton image add</code> makes one of a file or an address.</p></div>`;
   const rows = images
     .toSorted((a, b) => Number(a.users.length === 0) - Number(b.users.length === 0))
     .map(({ name, size, added_at: added, users }): TableRow => {
-      const [shown, id] = [foreign(name), escapeHtml(name)];
+      const shown = foreign(name);
       const isUsed = users.length > 0;
-      const remove = `<button type="button" id="do-remove-${id}" data-name="remove-${id}" aria-label="Remove ${id}">Remove…</button>`;
+      const remove = html`<button type="button" id="do-remove-${name}" data-name="remove-${name}" aria-label="Remove ${name}">Remove…</button>`;
       return {
         status: size === null ? 'failed' : isUsed ? 'working' : 'idle',
         cells: [
-          `<span class="status">${size === null ? '✖ damaged' : isUsed ? '● used' : '○ unused'}</span>`,
+          html`<span class="status">${size === null ? '✖ damaged' : isUsed ? '● used' : '○ unused'}</span>`,
           shown,
           size === null ? '' : formatBytes(size),
           renderTime(added, ageOf(spanMs(added, null, now))),
-          users.slice(0, shownUsers).map(renderUser).join(', ') + moreThan(users.length),
+          html`${joined(users.slice(0, shownUsers).map(renderUser), ', ')}${moreThan(users.length)}`,
           mayChange && !isUsed ? remove : '',
         ],
       };
     });
-  return renderTable(['Status', 'Image', 'Size', 'Age', 'Used by', ''], rows);
+  return renderTable(['Status', 'Image', '>Size', 'Age', 'Used by', ''], rows);
 }
 
 const shownUsers = 5;
@@ -99,22 +100,22 @@ const dayMs = 86_400_000;
 const ageOf = (ms: number): string => (ms < dayMs ? formatDuration(ms) : `${Math.floor(ms / dayMs)} d`);
 const moreThan = (count: number): string => (count > shownUsers ? `, and ${count - shownUsers} more` : '');
 
-function renderUser({ kind, id, name }: ImageAnswer['users'][number]): string {
+function renderUser({ kind, id, name }: ImageAnswer['users'][number]): Html {
   const text = foreign(`${kind.replace('_', ' ')} ${kind === 'site_revision' ? id : (name ?? id)}`);
-  return kind === 'node' ? `<a href="#node/${escapeHtml(id)}">${text}</a>` : text;
+  return kind === 'node' ? html`<a href="#node/${id}">${text}</a>` : text;
 }
 
 /** Silent ones first. Pure. @param work nodes that each works on, by its name */
 export function renderConductors(
   conductors: readonly ListedConductor[],
   { now, work }: { readonly now: Date; readonly work: ReadonlyMap<string, number> },
-): string {
+): Html {
   const rows = conductors
     .toSorted((a, b) => Number(a.alive) - Number(b.alive))
     .map(({ hostname, alive, conductor_group: group, drivers, created_at: since, updated_at: beat }): TableRow => {
       const ago = (time: string): string => formatDuration(spanMs(time, null, now));
       const cells = [
-        `<span class="status">${alive ? '● alive' : '✖ silent'}</span>`,
+        html`<span class="status">${alive ? '● alive' : '✖ silent'}</span>`,
         foreign(hostname),
         foreign(group),
         String(work.get(hostname) ?? 0),
@@ -125,7 +126,7 @@ export function renderConductors(
       return { status: alive ? 'working' : 'failed', cells };
     });
   return renderTable(
-    ['State', 'Conductor', 'Group', 'Nodes at work', 'Last sign of life', 'Known since', 'Drivers'],
+    ['State', 'Conductor', 'Group', '>Nodes at work', 'Last sign of life', 'Known since', 'Drivers'],
     rows,
   );
 }
@@ -134,19 +135,19 @@ export function renderConductors(
 export function renderSettings(answer: {
   readonly conductor: string;
   readonly settings: readonly SettingInForce[];
-}): string {
+}): Html {
   const rows = answer.settings
     .toSorted((a, b) => Number(a.from === 'default') - Number(b.from === 'default'))
     .map(({ name, value, default: fallback, from, meaning }): TableRow => {
       const isSet = from === 'environment';
       const cells = [
-        `<code>${escapeHtml(name)}</code>`,
+        html`<code>${name}</code>`,
         foreign(value),
-        isSet ? `<b>environment</b>${value === fallback ? ', as the default' : ''}` : 'default',
-        escapeHtml(meaning),
+        isSet ? html`<b>environment</b>${value === fallback ? ', as the default' : ''}` : 'default',
+        renderWords(meaning, renderCode),
       ];
       return { status: isSet ? 'set' : 'idle', cells };
     });
-  return `<p>Of conductor ${foreign(answer.conductor)}, which answered. They are read when it starts: change its environment, and restart it.</p>
+  return html`<p>Of conductor ${foreign(answer.conductor)}, which answered. They are read when it starts: change its environment, and restart it.</p>
     ${renderTable(['Setting', 'Value', 'From', 'Meaning'], rows)}`;
 }

@@ -1,8 +1,21 @@
 import { expect, test } from 'vitest';
 import type { FlowView } from '#conductor/api/flows.ts';
-import { escapeHtml } from '#conductor/board/render/render-board.ts';
-import { renderButtons, renderNode } from '#conductor/board/render/render-node.ts';
+import { primaryAction } from '#conductor/board/render/board-actions.ts';
+import { formatClock, formatMoment } from '#conductor/board/render/clock.ts';
+import { drawRate } from '#conductor/board/render/draw-rate.ts';
+import { arrangeTimeline } from '#conductor/board/render/draw-timeline.ts';
+import { html } from '#conductor/board/render/html.ts';
+import { type BoardRow } from '#conductor/board/render/render-board.ts';
+import {
+  type NodePicture,
+  nodeTabs,
+  renderButtons,
+  renderNodeHead,
+  renderTab,
+  renderTabs,
+} from '#conductor/board/render/render-node.ts';
 import { boardNode } from '#conductor/board/testing/board-node.ts';
+import { textOf } from '#conductor/board/testing/text-of.ts';
 import { flowView, stepView } from '#conductor/cli/testing/flow-views.ts';
 
 const now = new Date('2026-01-01T00:10:00Z');
@@ -20,12 +33,20 @@ const step = (more: Partial<FlowView['steps'][number]> = {}) =>
   });
 const flow = (more: Partial<FlowView> = {}): FlowView =>
   flowView([step()], { started_at: '2026-01-01T00:08:00Z', ...more });
-const rest = { hardware: { inventory: undefined, switchPorts: [], receipts: [] }, logs: undefined, mayChange: true };
-const textOf = (html: string) =>
-  html
-    .replaceAll(/<[^>]*>/g, ' ')
-    .replaceAll(/\s+/g, ' ')
-    .trim();
+const rest: NodePicture = {
+  node,
+  row: { flow: undefined, node },
+  flow: undefined,
+  isRead: true,
+  history: [],
+  hardware: { inventory: undefined, switchPorts: [], receipts: [] },
+  logs: undefined,
+  mayChange: true,
+  plan: undefined,
+  rates: [],
+};
+const failedNode = boardNode({ uuid, name: 'n1', provision_state: 'deploy failed', last_error: 'no such image' });
+const failedRow: BoardRow = { flow: undefined, node: failedNode };
 
 test('a node under way: its steps, how far they are, its boot, its history', () => {
   const steps = [
@@ -55,48 +76,151 @@ test('a node under way: its steps, how far they are, its boot, its history', () 
   const history = [
     { created_at: '2026-01-01T00:08:00Z', severity: 'INFO', event: 'available → deploying', user: 'ada' },
   ];
-  const text = textOf(renderNode({ ...rest, node, flow: flow({ steps, boot }), history }, now));
-  expect(text).toContain('n1 deploying, power on');
+  const text = textOf(renderTab('now', { ...rest, flow: flow({ steps, boot }), history }, now));
   expect(text).toContain('deploy: running, 2 m 00 s');
   expect(text).toContain('✓ succeeded deploy.write_image agent 1 m 00 s');
   expect(text).toContain(
-    '… waiting deploy.prepare_instance_boot conductor 1 m 00 s 2 m 00 s waiting for the agent (at most 2 m 00 s more)',
+    '… waiting deploy.prepare_instance_boot conductor 1 m 00 s 2 m 00 s waiting for the agent ( at most 2 m 00 s more )',
   );
   expect(text).toContain('· pending deploy.boot_instance agent template X Skip…');
-  expect(text).toContain('00:08:05 dhcp 10.1.0.7');
-  expect(text).toContain('2026-01-01 00:08:00 available → deploying ( ada )');
+  expect(text).toContain(`${formatClock('2026-01-01T00:08:05Z')} dhcp 10.1.0.7`);
+  expect(text).toContain(`${formatMoment('2026-01-01T00:08:00Z')} available → deploying ada`);
+});
+
+test('name, status and the next action stand on one line; what there is besides is in a menu', () => {
+  const head = renderNodeHead(failedRow, { node: failedNode, flow: undefined, onHold: null }, true);
+  expect(textOf(head)).toMatch(/^All nodes n1 ✖ failed deploy failed power on Rebuild .* More /);
+  expect(String(head).match(/class="primary"/g)).toHaveLength(1);
+});
+
+test.each([
+  ['deploy failed', 'rebuild'],
+  ['available', 'active'],
+  ['manageable', 'provide'],
+  ['enroll', 'manage'],
+  ['active', undefined],
+  ['no state that is known', undefined],
+])('of a node in %s the next action is %s', (state, action) => {
+  const each = boardNode({ provision_state: state });
+  expect(primaryAction({ node: each, flow: undefined, onHold: null })).toBe(action);
+});
+
+test('an error stands there once, with advice, commands to copy, and the button', () => {
+  const error = 'deploy step deploy.write_image failed: no such image';
+  const steps = [
+    step({ state: 'failed', error: 'no such image' }),
+    step({ step: 'boot_instance', state: 'skipped', started_at: null, ended_at: null, error: `skipped: ${error}` }),
+  ];
+  const advice = 'Look at the image. Then `baton rebuild n1` tries again.';
+  const ended = flow({ steps, state: 'failed', ended_at: '2026-01-01T00:09:00Z', error, advice });
+  const content = renderTab('now', { ...rest, node: failedNode, row: failedRow, flow: ended }, now);
+  const text = textOf(content);
+  expect(text.split('no such image')).toHaveLength(2);
+  expect(text).toContain('Look at the image. Then baton rebuild n1 tries again.');
+  expect(String(content)).toContain('data-copy="baton rebuild n1"');
+  expect(String(content)).toContain('id="cause-rebuild"');
+});
+
+test('a failure that the node has left behind is no trouble any more', () => {
+  const ended = flow({ state: 'failed', ended_at: '2026-01-01T00:09:00Z', error: 'long ago' });
+  const active = boardNode({ uuid, name: 'n1', provision_state: 'active' });
+  const html = renderTab('now', { ...rest, node: active, row: { flow: undefined, node: active }, flow: ended }, now);
+  expect(String(html)).not.toContain('class="cause');
+});
+
+test('steps stand on one axis against their usual time; what is left of a flow follows now', () => {
+  const steps = [
+    step({ usual_seconds: 30 }),
+    step({ step: 'tune', state: 'running', started_at: '2026-01-01T00:09:00Z', ended_at: null, usual_seconds: 90 }),
+    step({ step: 'boot_instance', state: 'pending', started_at: null, ended_at: null, usual_seconds: 60 }),
+  ];
+  const { axis, steps: drawn } = arrangeTimeline(flow({ steps }), now);
+  const seconds = (span: { from: number; to: number } | undefined) =>
+    span && [(span.from - axis.from) / 1000, (span.to - axis.from) / 1000];
+  expect(drawn.map(({ actual, usual }) => [seconds(actual), seconds(usual)])).toEqual([
+    [
+      [0, 60],
+      [0, 30],
+    ],
+    [
+      [60, 120],
+      [60, 150],
+    ],
+    [undefined, [150, 210]],
+  ]);
+  expect(seconds(axis)).toEqual([0, 210]);
+});
+
+test('the steps of a flow that has ended follow nothing, and its axis ends with it', () => {
+  const steps = [
+    step(),
+    step({ step: 'never', state: 'pending', started_at: null, ended_at: null, usual_seconds: 60 }),
+  ];
+  const ended = flow({ steps, state: 'failed', ended_at: '2026-01-01T00:09:00Z' });
+  const { axis, steps: drawn } = arrangeTimeline(ended, now);
+  expect(axis.to - axis.from).toBe(60_000);
+  expect(drawn[1]).toMatchObject({ actual: undefined, usual: undefined });
+});
+
+test('the rate of a write is drawn once there are two samples', () => {
+  expect(String(drawRate([{ at: 0, rate: 5e6 }]))).toBe('');
+  const drawn = drawRate([
+    { at: 0, rate: 5e6 },
+    { at: 1000, rate: 10e6 },
+  ]);
+  expect(String(drawn)).toContain('points="0.0,18.0 240.0,2.0"');
+  expect(textOf(drawn)).toBe('10.0 MB/s now, 10.0 MB/s at most');
 });
 
 test('a reader can skip nothing', () => {
-  const pending = flow({ steps: [step({ step: 'tune', may_skip: true })] });
-  const page = (mayChange: boolean) => renderNode({ ...rest, node, flow: pending, history: [], mayChange }, now);
+  const pending = flow({ steps: [step({ step: 'tune', state: 'pending', may_skip: true })] });
+  const page = (mayChange: boolean) => String(renderTab('now', { ...rest, flow: pending, mayChange }, now));
   expect([page(true).includes('data-step="'), page(false).includes('data-step="')]).toEqual([true, false]);
 });
 
-test('logs are offered where a flow has failed, and shown once they are read', () => {
-  const failed = { ...rest, node, flow: flow({ state: 'failed' }), history: [] };
-  expect(renderNode(failed, now)).toContain('data-name="logs"');
+test('logs are read on their tab, and shown once they are read', () => {
+  const failed = { ...rest, flow: flow({ state: 'failed' }) };
+  expect(String(renderTab('logs', failed, now))).toContain('data-name="logs"');
   const logs = [{ name: 'journal', text: 'the end', bytes: 2_000_000 }];
-  const text = textOf(renderNode({ ...failed, logs }, now));
+  const text = textOf(renderTab('logs', { ...failed, logs }, now));
   expect(text).toContain('journal (2.0 MB)');
   expect(text).toContain('its end; the whole is in the download');
 });
 
+test('every tab says something before anything is known, and while nothing is read', () => {
+  for (const tab of Object.keys(nodeTabs) as (keyof typeof nodeTabs)[]) {
+    expect([tab, textOf(renderTab(tab, { ...rest, isRead: false }, now))]).toEqual([tab, 'Reading the node…']);
+    // consoles are no text
+    expect([tab, textOf(renderTab(tab, rest, now)).length > 5]).toEqual([tab, tab !== 'console']);
+  }
+  expect(textOf(renderTabs(node, 'history'))).toBe('Now History Inventory Logs Console Plan');
+  expect(textOf(renderTab('inventory', rest, now))).toContain('baton inspect n1');
+});
+
 test('buttons are for who may change something', () => {
-  const page = (mayChange: boolean) => renderButtons({ node, flow: flow(), onHold: null }, mayChange);
+  const page = (mayChange: boolean) => String(renderButtons({ node, flow: flow(), onHold: null }, mayChange));
   expect([page(true).includes('<button'), page(false).includes('<button')]).toEqual([true, false]);
 });
 
 test('machines’ text stays text', () => {
   const evil = `<script>alert(1)</script>"'&`;
+  const broken = { ...node, name: evil, last_error: evil, image: evil, owner: evil, rack: evil, rack_unit: 3 };
   const picture = {
     ...rest,
-    node: { ...node, name: evil, last_error: evil },
-    flow: flow({ error: evil, advice: evil, steps: [step({ step: evil, state: 'failed', error: evil })] }),
+    node: broken,
+    row: { flow: undefined, node: broken },
+    flow: flow({ error: evil, advice: evil, steps: [step({ step: evil, state: 'failed', error: evil, note: evil })] }),
     logs: [{ name: evil, text: evil, bytes: evil.length }],
     history: [{ created_at: '2026-01-01T00:08:00Z', severity: 'ERROR', event: evil, user: evil }],
   };
-  const html = renderNode(picture, now);
-  expect(html).not.toContain('<script');
-  expect(html).toContain(`<bdi>${escapeHtml(evil)}</bdi>`);
+  const subject = { node: broken, flow: undefined, onHold: null };
+  const tabs = Object.keys(nodeTabs) as (keyof typeof nodeTabs)[];
+  const all = [
+    renderNodeHead(picture.row, subject, true),
+    renderTabs(broken, 'now'),
+    ...tabs.map((tab) => renderTab(tab, picture, now)),
+  ];
+  const text = all.map(String).join('');
+  expect(text).not.toContain('<script');
+  expect(text).toContain(String(html`<bdi>${evil}</bdi>`));
 });

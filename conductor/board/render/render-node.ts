@@ -1,17 +1,17 @@
-import type { FlowStepView, FlowView } from '#conductor/api/flows.ts';
+import type { FlowView } from '#conductor/api/flows.ts';
 import type { ArchivedFile } from '#conductor/board/data/read-archive.ts';
-import { actionsFor, type Subject } from '#conductor/board/render/board-actions.ts';
-import {
-  type BoardNode,
-  escapeHtml,
-  foreign,
-  renderMaintenance,
-  renderProgress,
-  renderTime,
-} from '#conductor/board/render/render-board.ts';
-import { type Hardware, renderHardware } from '#conductor/board/render/render-hardware.ts';
+import { actionsFor, type BoardAction, primaryAction, type Subject } from '#conductor/board/render/board-actions.ts';
+import { formatMoment } from '#conductor/board/render/clock.ts';
+import { drawRate, type RateSample } from '#conductor/board/render/draw-rate.ts';
+import { renderTimeline } from '#conductor/board/render/draw-timeline.ts';
+import { foreign, type Html, html, nothing, renderTime } from '#conductor/board/render/html.ts';
+import { renderStatus, statusOf } from '#conductor/board/render/node-status.ts';
+import { type BoardNode, type BoardRow, renderMaintenance } from '#conductor/board/render/render-board.ts';
+import { type Hardware, renderHardware, renderHardwareFacts } from '#conductor/board/render/render-hardware.ts';
+import type { NodePlan } from '#conductor/board/render/render-plans.ts';
+import { renderPlans } from '#conductor/board/render/render-plans.ts';
+import { renderCommand, renderProse, renderWords } from '#conductor/board/render/render-words.ts';
 import { formatBytes, formatDuration, spanMs } from '#conductor/cli/shell/format-units.ts';
-import { stepName } from '#conductor/model/planned-step.ts';
 
 export interface HistoryLine {
   readonly created_at: string;
@@ -23,114 +23,183 @@ export interface HistoryLine {
 /** Parts that the page of a node is made of. */
 export interface NodePicture {
   readonly node: BoardNode;
-  /** Under way, or the last one. */
+  /** The node and its flow as the fleet has them. */
+  readonly row: BoardRow;
+  /** Under way, or the last one; `undefined` = none, or not read yet. */
   readonly flow: FlowView | undefined;
+  /** Whether flow and history have been read. */
+  readonly isRead: boolean;
   /** Newest first. */
   readonly history: readonly HistoryLine[];
   readonly hardware: Hardware;
   readonly mayChange: boolean;
   /** Once they are asked for. */
   readonly logs: readonly ArchivedFile[] | undefined;
+  /** Once it is asked for, by its target. */
+  readonly plan: NodePlan | undefined;
+  /** Of the write of an image, while the page was open. */
+  readonly rates: readonly RateSample[];
 }
 
-const shapes: Readonly<Record<string, string>> = {
-  pending: '·',
-  running: '▶',
-  waiting: '…',
-  succeeded: '✓',
-  failed: '✖',
-  skipped: '–',
-};
+/** Tabs of the page, by the word in its address. */
+export const nodeTabs = {
+  now: 'Now',
+  history: 'History',
+  inventory: 'Inventory',
+  logs: 'Logs',
+  console: 'Console',
+  plan: 'Plan',
+} as const;
+export type NodeTab = keyof typeof nodeTabs;
 
-/** The page of one node. Pure. */
-export function renderNode(picture: NodePicture, now: Date): string {
-  const { node, flow, history, hardware, mayChange, logs } = picture;
-  const power = node.power_state === null ? '' : `, ${escapeHtml(node.power_state)}`;
-  const error = node.last_error === null ? '' : `<p class="failed">${foreign(node.last_error)}</p>`;
-  return `<h2>${foreign(node.name ?? node.uuid)}</h2>
-    <p>${escapeHtml(node.provision_state)}${power}${renderMaintenance(node)} <code>${escapeHtml(node.uuid)}</code></p>
-    <p>${renderPlace(node)}</p>
-    ${error}${flow ? renderFlow(flow, now, mayChange) : '<p>nothing was done with it yet</p>'}
-    ${flow?.state === 'failed' || logs ? renderLogs(node.uuid, logs) : ''}
-    ${renderHardware(hardware)}
-    <h3>History</h3><ol class="history">${history.map(renderLine).join('') || '<li>none</li>'}</ol>`;
+/** Number of actions that stand beside the first one; the others are in a menu. */
+const besides = 2;
+
+/** Name, status and the action that comes next, on one line. Pure. */
+export function renderNodeHead(row: BoardRow, subject: Subject, mayChange: boolean): Html {
+  const { node } = subject;
+  const power = node.power_state !== null && html`<span class="fact">${node.power_state}</span>`;
+  const rack =
+    node.rack !== null && html` / <a href="#racks/${encodeURIComponent(node.rack)}">${foreign(node.rack)}</a>`;
+  return html`<p class="crumbs"><a href="#">All nodes</a>${rack}</p>
+    <div class="node-line"><h2>${foreign(node.name ?? node.uuid)}</h2><span class="pill ${statusOf(row)}">${renderStatus(statusOf(row))}</span>
+    <span class="fact">${node.provision_state}</span>${power}${renderMaintenance(node)}${renderButtons(subject, mayChange)}</div>`;
 }
 
-function renderPlace({ rack, resource_class: kind, driver, owner, conductor_group: group, traits }: BoardNode): string {
-  const facts = { rack, class: kind, driver, owner, group, traits: traits.join(', ') };
-  return Object.entries(facts)
-    .flatMap(([name, value]) => (value === null || value === '' ? [] : [`<small>${name}</small> ${foreign(value)}`]))
-    .join(' · ');
+/** Buttons for what may be done now, the next one first. Pure. */
+export function renderButtons(subject: Subject, mayChange: boolean): Html {
+  if (!mayChange) return nothing;
+  const actions = Object.entries(actionsFor(subject));
+  const first = primaryAction(subject);
+  const others = actions.filter(([name]) => name !== first);
+  const button = ([name, { title }]: readonly [string, BoardAction]): Html =>
+    html`<button type="button" id="act-${name}" data-action="${name}"${name === first && html` class="primary"`}>${title}</button> `;
+  const rest = others.slice(besides);
+  return html`<span class="buttons actions">${actions.filter(([name]) => name === first).map(button)}${others.slice(0, besides).map(button)}
+    ${rest.length > 0 && html`<details class="menu" id="more"><summary>More</summary><div>${rest.map(button)}</div></details>`}</span>`;
 }
 
-/** Pure. */
-export function renderButtons(subject: Subject, mayChange: boolean): string {
-  if (!mayChange) return '';
-  const buttons = Object.entries(actionsFor(subject)).map(
-    ([name, { title }]) => `<button type="button" id="act-${name}" data-action="${name}">${escapeHtml(title)}</button>`,
-  );
-  return buttons.join(' ');
+/** Links to the parts of a node's page. Pure. */
+export function renderTabs(node: BoardNode, open: NodeTab): Html {
+  return html`${Object.entries(nodeTabs).map(
+    ([tab, title]) =>
+      html`<a href="#node/${encodeURIComponent(node.name ?? node.uuid)}${tab !== 'now' && `/${tab}`}" aria-current="${tab === open ? 'page' : 'false'}">${title}</a>`,
+  )}`;
 }
 
-function renderFlow(flow: FlowView, now: Date, mayChange: boolean): string {
-  const took = formatDuration(spanMs(flow.started_at, flow.ended_at, now));
-  const remarks = [
-    ...(flow.held === null ? [] : [`held: ${flow.held}`]),
-    ...(flow.on_hold === null ? [] : [`on hold for ${flow.on_hold}`]),
-    ...(flow.abort_requested === null ? [] : [flow.abort_requested]),
-    ...(flow.error === null ? [] : [flow.error]),
-    ...(flow.advice === null ? [] : [`→ ${flow.advice}`]),
+/** What a tab of the page shows. Pure. */
+export function renderTab(tab: NodeTab, picture: NodePicture, now: Date): Html {
+  if (!picture.isRead) return html`<p class="loading">Reading the node…</p>`;
+  switch (tab) {
+    case 'history':
+      return html`<ol class="history">${picture.history.map(renderLine)}</ol>${picture.history.length === 0 && html`<p class="empty">Nothing has happened to it yet.</p>`}`;
+    case 'inventory':
+      return renderInventoryTab(picture);
+    case 'logs':
+      return renderLogs(picture);
+    case 'console':
+      return nothing;
+    case 'plan':
+      return renderPlanTab(picture);
+    default:
+      return renderNow(picture, now);
+  }
+}
+
+function renderNow(picture: NodePicture, now: Date): Html {
+  const { node, flow, hardware, mayChange, rates, history } = picture;
+  return html`${renderCause(picture)}<div class="columns"><section aria-label="What is done">${flow ? renderFlow(flow, { now, mayChange, rates }) : html`<p>Nothing was done with it yet.</p>`}
+    <h3>Lately</h3><ol class="history">${history.slice(0, latest).map(renderLine)}</ol></section>
+    <aside aria-label="About the node">${renderPlace(node)}${renderHardwareFacts(hardware)}</aside></div>`;
+}
+const latest = 8;
+
+/** One card: the cause, what to do about it, and the button for it; nothing where nothing is wrong. */
+function renderCause({ node, row, flow, mayChange }: NodePicture): Html {
+  const isOver = flow?.state === 'failed' || flow?.state === 'aborted';
+  const rests = [
+    ...(flow?.held ? [`held: ${flow.held}`] : []),
+    ...(flow?.on_hold ? [`on hold for ${flow.on_hold}`] : []),
+    ...(flow?.abort_requested ? [flow.abort_requested] : []),
   ];
-  const steps = flow.steps.map((step) => renderStep(step, now, mayChange));
-  return `<h3>${escapeHtml(flow.kind)}: ${escapeHtml(flow.state)}, ${took}</h3>
-    ${remarks.map((remark) => `<p>${foreign(remark)}</p>`).join('')}${renderBoot(flow)}
-    <table><thead><tr><th>Status<th>Step<th>By<th>Took<th>Usually<th>What</tr></thead><tbody>${steps.join('')}</tbody></table>`;
+  const status = statusOf(row);
+  const cause = isOver ? (flow?.error ?? node.last_error) : status === 'failed' ? node.last_error : null;
+  const waits = row.flow && ['retrying', 'slow'].includes(row.flow.status) ? row.flow.reason : null;
+  const words = [...rests, ...(cause === null ? [] : [cause]), ...(waits === null ? [] : [waits])];
+  const advice = flow?.advice ?? null;
+  if (words.length === 0 && advice === null) return nothing;
+  // one that has ended well since, or whose node has been sent on, is a memory
+  if (isOver && row.flow === undefined && status !== 'failed') return nothing;
+  const step = row.flow?.step ?? row.flow?.kind ?? flow?.kind;
+  const first = primaryAction({ node, flow: row.flow ?? flow, onHold: flow?.on_hold ?? null });
+  const action =
+    first === undefined
+      ? undefined
+      : actionsFor({ node, flow: row.flow ?? flow, onHold: flow?.on_hold ?? null })[first];
+  const [log] = isOver
+    ? [html`<a class="button" href="#node/${encodeURIComponent(node.name ?? node.uuid)}/logs">Logs</a>`]
+    : [];
+  return html`<section class="cause ${status}" aria-label="What is wrong"><h3>${renderStatus(status)} <span>${foreign(step)}</span></h3>
+    ${words.map((each) => html`<p class="words">${renderWords(each)}</p>`)}
+    ${advice !== null && html`<p class="advice">${renderWords(advice)}</p>`}
+    <p class="buttons">${mayChange && action && html`<button type="button" class="primary" id="cause-${first}" data-action="${first}">${action.title}</button>`} ${log}</p></section>`;
+}
+
+function renderFlow(
+  flow: FlowView,
+  { now, mayChange, rates }: { readonly now: Date; readonly mayChange: boolean; readonly rates: readonly RateSample[] },
+): Html {
+  const took = formatDuration(spanMs(flow.started_at, flow.ended_at, now));
+  return html`<h3>${flow.kind}: ${flow.state}, ${took}</h3>${renderTimeline(flow, now, mayChange)}${drawRate(rates)}`;
+}
+
+/** What is known of it, beside its machine. */
+function renderPlace(node: BoardNode): Html {
+  const { rack, rack_unit: unit, resource_class: kind, driver, owner, conductor_group: group, traits, image } = node;
+  const facts = {
+    rack: rack !== null && unit !== null ? `${rack}, unit ${unit}` : rack,
+    class: kind,
+    image,
+    owner,
+    driver,
+    group,
+    traits: traits.join(', '),
+  };
+  const rows = Object.entries(facts).map(
+    ([name, value]) => value !== null && value !== '' && html`<dt>${name}</dt><dd>${foreign(value)}</dd>`,
+  );
+  return html`<dl class="facts">${rows}<dt>UUID</dt><dd>${renderCommand(node.uuid)}</dd></dl>`;
+}
+
+function renderInventoryTab({ node, hardware }: NodePicture): Html {
+  if (!hardware.inventory && hardware.switchPorts.length === 0)
+    return html`<div class="empty"><p>Nobody has looked into the machine yet.</p><p>${renderCommand(`baton inspect ${node.name ?? node.uuid}`)}</p></div>`;
+  return renderHardware(hardware);
 }
 
 /** Each file folded, with its end. */
-function renderLogs(uuid: string, logs: readonly ArchivedFile[] | undefined): string {
-  const download = `<a href="v1/nodes/${escapeHtml(uuid)}/flow/logs">download</a>`;
+function renderLogs({ node: { uuid }, logs }: NodePicture): Html {
+  const download = html`<a href="v1/nodes/${uuid}/flow/logs">download</a>`;
   const files = (logs ?? []).map(({ name, text, bytes }, index) => {
-    const cut = text.length < bytes ? `<p>its end; the whole is in the ${download}</p>` : '';
-    return `<details id="log-${index}"><summary>${foreign(name)} (${formatBytes(bytes)})</summary>${cut}<pre class="log" tabindex="0">${foreign(text)}</pre></details>`;
+    const cut = text.length < bytes && html`<p>its end; the whole is in the ${download}</p>`;
+    return html`<details id="log-${index}"><summary>${foreign(name)} (${formatBytes(bytes)})</summary>${cut}<pre class="log" tabindex="0">${foreign(text)}</pre></details>`;
   });
-  const button = logs ? '' : '<button type="button" id="read-logs" data-name="logs">Read them here</button> ';
-  return `<h3>The agent’s logs</h3><p class="buttons">${button}${download}, where they could be collected</p>${files.join('')}`;
+  const button = !logs && html`<button type="button" id="read-logs" data-name="logs">Read them here</button> `;
+  return html`<h3>The agent’s logs</h3><p class="buttons">${button}${download}, where they could be collected</p>${files}`;
 }
 
-function renderBoot({ boot }: FlowView): string {
-  if (boot.length === 0) return '';
-  const events = boot.map(
-    ({ event, detail, at }) =>
-      `<li>${renderTime(at, at.slice(11, 19))} ${escapeHtml(event)}${detail === null ? '' : ` ${foreign(detail)}`}</li>`,
-  );
-  return `<h3>Boot</h3><ol class="history">${events.join('')}</ol>`;
+function renderPlanTab({ plan }: NodePicture): Html {
+  const button = (target: string, title: string): Html =>
+    html`<button type="button" id="plan-${target}" data-plan="${target}">${title}</button> `;
+  const buttons = [
+    button('active', 'Of a deploy'),
+    button('rebuild', 'Of a rebuild'),
+    button('provide', 'Of a cleaning'),
+  ];
+  return html`<h3>What would be done</h3><p>Nothing is done by looking.</p><p class="buttons">${buttons}</p>${plan && renderPlans([plan])}`;
 }
 
-function renderStep(step: FlowStepView, now: Date, mayChange: boolean): string {
-  const isBusy = step.state === 'running' || step.state === 'waiting';
-  const took = step.started_at === null ? '' : formatDuration(spanMs(step.started_at, step.ended_at, now));
-  const left =
-    step.wait_until === null
-      ? ''
-      : ` (at most ${formatDuration(spanMs(now.toISOString(), step.wait_until, now))} more)`;
-  const waits = step.waiting_for === null ? '' : `waiting for ${foreign(step.waiting_for)}${left}`;
-  const what = isBusy
-    ? `${renderProgress(step.progress)}${waits}`
-    : foreign(step.error ?? (step.state === 'pending' ? step.reason : ''));
-  const state = isBusy ? 'working' : step.state;
-  const usually = step.usual_seconds === null ? '' : formatDuration(step.usual_seconds * 1000);
-  const title = escapeHtml(stepName(step));
-  const skip =
-    mayChange && step.may_skip
-      ? ` <button type="button" id="skip-${escapeHtml(step.uuid)}" data-step="${escapeHtml(step.uuid)}" aria-label="Skip ${title}">Skip…</button>`
-      : '';
-  return `<tr class="${escapeHtml(state)}"><td><span class="status">${shapes[step.state] ?? '?'} ${escapeHtml(step.state)}</span>
-    <td>${foreign(stepName(step))}<td>${step.in_band ? 'agent' : 'conductor'}<td>${took}<td>${usually}<td>${what}${skip}</tr>`;
-}
-
-function renderLine({ created_at: at, severity, event, user }: HistoryLine): string {
-  const who = user === null ? '' : ` (${foreign(user)})`;
-  const time = renderTime(at, at.replace('T', ' ').slice(0, 19));
-  return `<li class="${severity === 'ERROR' ? 'failed' : ''}">${time} ${foreign(event)}${who}</li>`;
+function renderLine({ created_at: at, severity, event, user }: HistoryLine): Html {
+  const who = user !== null && html` <small>${foreign(user)}</small>`;
+  return html`<li${severity === 'ERROR' && html` class="failed"`}>${renderTime(at, formatMoment(at))} <span>${renderProse(event)}${who}</span></li>`;
 }

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import type { PlanView } from '#conductor/api/flows.ts';
 import type { BoardNode } from '#conductor/board/render/render-board.ts';
 import { type NodePlan, renderPlans } from '#conductor/board/render/render-plans.ts';
+import { textOf } from '#conductor/board/testing/text-of.ts';
 
 const disk = {
   name: '/dev/vda',
@@ -46,17 +47,12 @@ const planned = (name: string, more: Partial<PlanView> = {}): NodePlan => ({
   plan: { ...plan, ...more },
   refusal: undefined,
 });
-const textOf = (html: string) =>
-  html
-    .replaceAll(/<[^>]*>/g, ' ')
-    .replaceAll(/\s+/g, ' ')
-    .trim();
 
 test('of one node: what is destroyed, what to know, the steps and why', () => {
   const text = textOf(renderPlans([planned('n1')]));
   expect(text).toContain('Destroys what is on 1 disk');
   expect(text).toContain('n1 /dev/vda S1 8.0 GB /dev/vda1: ext4 &#34;root&#34; deploy.write_image');
-  expect(text).toContain('! nothing says where to write');
+  expect(text).toContain('nothing says where to write');
   expect(text).toContain('deploy: 1 steps, about 1 m 15 s');
   expect(text).toContain('1 deploy.write_image agent 1 m 00 s the image of instance_info');
   expect(textOf(renderPlans([planned('n1', { destroys: [] })]))).toContain('No disk that is known of is written to.');
@@ -69,9 +65,9 @@ test('of many: all disks up to 200, the same warning once, who is left out and w
   const text = textOf(html);
   expect(text).toContain('Destroys what is on 201 disks');
   expect(text).toContain('and 1 more');
-  expect(text).toContain('! nothing says where to write (201 nodes)');
+  expect(text).toContain('nothing says where to write (201 nodes)');
   expect(text).not.toContain('why it is there');
-  expect(html).toContain('<li><bdi>&#60;b&#62;</bdi>: <bdi>no &#60;image&#62;</bdi></li>');
+  expect(String(html)).toContain('<li><bdi>&#60;b&#62;</bdi>: <bdi>no &#60;image&#62;</bdi></li>');
 });
 
 test('where all are refused nothing is said of disks', () => {
@@ -84,7 +80,7 @@ test('what stays of the image before, of one node and of several', () => {
   const kept = { image: hostile, bytes: 1_900_000_000, of_bytes: 2_000_000_000 };
   const html = renderPlans([planned('n1', { kept })]);
   expect(textOf(html)).toContain('Keeps on the disk up to 1.9 GB (95 % of the image): chunks of image');
-  expect(html).not.toContain('<script');
+  expect(String(html)).not.toContain('<script');
   const several = textOf(renderPlans([planned('n1', { kept }), planned('n2')]));
   expect(several).toContain('Keeps on the disk of n1 up to 1.9 GB');
   expect(several).not.toContain('disk of n2');
@@ -99,5 +95,5 @@ test('where switch ports will be', () => {
   const html = renderPlans([planned('n1', { switch_ports: ports })]);
   expect(textOf(html)).toContain('52:54:00:00:00:01 sw et1 isolated tenant, VLAN 200');
   expect(textOf(html)).toContain('not read: no answer isolated');
-  expect(html).not.toContain('<script');
+  expect(String(html)).not.toContain('<script');
 });

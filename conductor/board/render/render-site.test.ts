@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest';
 import { drawGraph } from '#conductor/board/render/draw-graph.ts';
+import { nothing } from '#conductor/board/render/html.ts';
 import { renderDryRun } from '#conductor/board/render/render-dry-run.ts';
 import { renderSite } from '#conductor/board/render/render-site.ts';
+import { textOf } from '#conductor/board/testing/text-of.ts';
 import { buttonsFor } from '#conductor/board/views/site-view.ts';
 import {
   actionAnswer,
@@ -13,7 +15,6 @@ import {
 
 const now = new Date('1970-01-01T00:10:00Z');
 const hostile = '<script>alert(1)</script>';
-const textOf = (html: string) => html.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ');
 const picture = (action = ntpFailed) => ({
   actions: [action],
   action,
@@ -23,21 +24,21 @@ const picture = (action = ntpFailed) => ({
 });
 
 test('an action that failed says by which groups, criteria and nodes', () => {
-  const [head = '', graph = '', groups = '', rest = ''] = renderSite(picture(), now);
+  const [head = nothing, graph = nothing, groups = nothing, rest = nothing] = renderSite(picture(), now);
   expect(textOf(head)).toContain('deploy_site ✖ Failed');
   expect(textOf(head)).toContain('critical groups failed: ntp-node, control-nodes');
-  expect(textOf(head)).toContain('3 of 6 nodes done, 0 prepared, 1 failed, 2 not begun; 3 of 3 groups ended');
-  expect(graph.match(/<g class="failure critical"/g)).toHaveLength(2);
+  expect(textOf(head)).toContain('3 of 6 nodes done, 0 prepared, 1 failed , 2 not begun; 3 of 3 groups ended');
+  expect(String(graph).match(/<g class="failure critical"/g)).toHaveLength(2);
   expect(textOf(groups)).toContain('due to dependency: ntp-node failed');
-  expect(rest).toContain('href="#node/u1"');
+  expect(String(rest)).toContain('href="#node/');
 });
 
 test('groups that wait say for what, and nobody who runs it is said', () => {
   const waits = groupAnswer('b', { not_started: 2 }, { depends_on: ['a'], waiting_for: ['a'] });
   const action = actionAnswer({ runner: null, groups: [groupAnswer('a', { success: 1 }), waits] });
-  const [head = '', graph = '', groups = ''] = renderSite(picture(action), now);
+  const [head = nothing, graph = nothing, groups = nothing] = renderSite(picture(action), now);
   expect(textOf(head)).toContain('no conductor runs it');
-  expect(graph).toContain('<path class="waits"');
+  expect(String(graph)).toContain('<path class="waits"');
   expect(textOf(groups)).toContain('waits for a');
 });
 
@@ -60,7 +61,23 @@ test('what documents, machines and people say stays text', () => {
     groups: [{ name: hostile, critical: true, depends_on: [], members: [hostile] }],
     validations: [{ level: 'Error', name: hostile, message: hostile, document: { schema: hostile, name: hostile } }],
   });
-  expect(html).not.toContain('<script');
+  expect(String(html)).not.toContain('<script');
+});
+
+test('a group that counts as done with nodes that failed is not green, nor is its action', () => {
+  const group = groupAnswer('g', { success: 10, failure: 2 }, { stage: 'success' });
+  const whole = groupAnswer('h', { success: 1 }, { stage: 'success' });
+  const counts = { not_started: 0, prepared: 0, success: 11, failure: 2 };
+  const action = actionAnswer({ action_lifecycle: 'Complete', groups: [group, whole], nodes_by_status: counts });
+  const [head = nothing, graph = nothing, groups = nothing] = renderSite(picture(action), now);
+  expect(textOf(head)).toContain('◐ Complete, 2 failed');
+  expect(String(head)).toContain('class="pill slow"');
+  expect(String(graph).match(/<g class="success( partial)?/g)).toEqual([
+    '<g class="success partial',
+    '<g class="success',
+  ]);
+  expect(String(groups).match(/<tr class="\w+"/g)).toEqual(['<tr class="slow"', '<tr class="succeeded"']);
+  expect(textOf(groups)).toContain('10 of 12, 2 failed');
 });
 
 test('a bar shows one failure of ten thousand, and is no longer than its box', () => {
@@ -68,7 +85,7 @@ test('a bar shows one failure of ten thousand, and is no longer than its box', (
   const graph = drawGraph([
     { name: 'g', critical: false, depends_on: [], member_count: 10_000, nodes_by_status: counts },
   ]);
-  const bars = [...graph.matchAll(/class="bar (\w+)" x="([\d.]+)" y="\d+" width="([\d.]+)"/g)];
+  const bars = [...String(graph).matchAll(/class="bar (\w+)" x="([\d.]+)" y="\d+" width="([\d.]+)"/g)];
   expect(bars.map(([, kind]) => kind)).toEqual(['success', 'prepared', 'failure']);
   for (const [, , x, width] of bars) {
     expect(Number(width)).toBeGreaterThanOrEqual(3);

@@ -1,16 +1,26 @@
-/** A row: what is said of it by colour, and its cells as HTML. */
+import { type Html, type HtmlValue, html } from '#conductor/board/render/html.ts';
+
+/** A row: what is said of it by colour, and its cells. */
 export interface TableRow {
   readonly status?: string;
-  readonly cells: readonly string[];
+  readonly cells: readonly HtmlValue[];
 }
 
-/** On narrow screens a row is a card, and each cell says what it is. Pure. */
-export function renderTable(columns: readonly string[], rows: readonly TableRow[]): string {
+/** On narrow screens a row is a card, and each cell says what it is; a column `>Size` has its cells at the right. Pure. */
+export function renderTable(columns: readonly string[], rows: readonly TableRow[]): Html {
+  const titles = columns.map((column) => column.replace(/^>/, ''));
+  const classes = columns.map((column) => (column.startsWith('>') ? html` class="number"` : undefined));
   const body = rows.map(({ status, cells }) => {
-    const html = cells.map((cell, index) => `<td data-column="${columns[index] ?? ''}">${cell}</td>`);
-    return `<tr${status === undefined ? '' : ` class="${status}"`}>${html.join('')}</tr>`;
+    const all = cells.map(
+      (cell, index) => html`<td data-column="${titles[index] ?? ''}"${classes[index]}>${cell}</td>`,
+    );
+    return html`<tr${status !== undefined && html` class="${status}"`}>${all}</tr>`;
   });
-  return `<table class="cards"><thead><tr>${columns.map((column) => `<th>${column}</th>`).join('')}</tr></thead><tbody>${body.join('')}</tbody></table>`;
+  // a heading of nothing is none
+  const head = titles.map((title, index) =>
+    title === '' ? html`<td></td>` : html`<th scope="col"${classes[index]}>${title}</th>`,
+  );
+  return html`<table class="cards"><thead><tr>${head}</tr></thead><tbody>${body}</tbody></table>`;
 }
 
 /** The first rows, and how many are not shown. Pure. */
@@ -18,7 +28,7 @@ export function renderSome<Item>(
   columns: readonly string[],
   items: readonly Item[],
   { most, row }: { readonly most: number; readonly row: (item: Item) => TableRow },
-): string {
+): Html {
   const more = items.length - most;
-  return `${renderTable(columns, items.slice(0, most).map(row))}${more > 0 ? `<p>and ${more} more</p>` : ''}`;
+  return html`${renderTable(columns, items.slice(0, most).map(row))}${more > 0 && html`<p>and ${more} more</p>`}`;
 }

@@ -15,6 +15,8 @@ export const boardNode = (changes: Partial<BoardNode> = {}): BoardNode => ({
   conductor_group: '',
   owner: null,
   rack: null,
+  rack_unit: null,
+  image: null,
   traits: [],
   ...changes,
 });

@@ -1,9 +1,10 @@
 import type { ActionAnswer } from '#conductor/api/actions.ts';
 import type { FlowView } from '#conductor/api/flows.ts';
-import { find, get, getAll } from '#conductor/board/data/ask-api.ts';
+import { find, get, getAll, LoginNeeded, NoAnswer } from '#conductor/board/data/ask-api.ts';
 import { choicesOf, questionAbout } from '#conductor/board/page/ask-about-nodes.ts';
+import { reasonOf } from '#conductor/board/page/ask-first.ts';
 import type { View, ViewButton, Viewer } from '#conductor/board/page/show-view.ts';
-import { arrangeTroubles, type Trouble } from '#conductor/board/render/arrange-troubles.ts';
+import { arrangeTroubles, listAborted, type Trouble } from '#conductor/board/render/arrange-troubles.ts';
 import { actionsForRows, type FleetAction } from '#conductor/board/render/board-actions.ts';
 import { type OtherTrouble, renderAttention } from '#conductor/board/render/render-attention.ts';
 import type { ListedAllocation, ListedConductor } from '#conductor/board/render/render-lists.ts';
@@ -20,7 +21,13 @@ export const attentionView: View = {
   read: async (_rest, viewer) => {
     const { fleet } = viewer;
     const troubles = (): Trouble[] => arrangeTroubles(fleet.flows.values(), fleet.nodes);
-    const [others, advice] = await Promise.all([readOthers(viewer), readAdvice(troubles())]);
+    // what the fleet needs is known without them
+    const unread = (error: unknown): readonly OtherTrouble[] => {
+      if (error instanceof LoginNeeded) throw error;
+      const name = 'allocations, actions and conductors';
+      return [{ what: '? not read', name, reason: reasonOf(error), href: '#attention/', since: null }];
+    };
+    const [others, advice] = await Promise.all([readOthers(viewer).catch(unread), readAdvice(troubles())]);
     const mayChange = viewer.role !== 'reader';
     return {
       render: (now) =>
@@ -29,7 +36,9 @@ export const attentionView: View = {
             troubles: troubles(),
             others,
             advice,
+            isKnown: fleet.isKnown,
             nodes: [...fleet.nodes.values()],
+            aborted: listAborted(fleet.flows.values(), fleet.nodes),
             working: [...fleet.flows.values()].filter(({ ended_at: end }) => end === null).length,
             buttonsOf: (trouble) => (mayChange ? buttonsFor(trouble) : []),
           },
@@ -46,19 +55,22 @@ const direct = /^(Try now|Skip |Go on|Begin maintenance)/;
 
 /** Actions that try again after a failure, by the kind of flow, or by the state in which a node rests. */
 const again: readonly (readonly [failed: RegExp, title: string])[] = [
-  [/^deploy/, 'Deploy'],
+  // as the advice has it
+  [/^deploy/, 'Rebuild'],
   [/^inspect/, 'Inspect'],
   [/^(verify|enroll|clean|manual_clean|wipe)/, 'Manage'],
 ];
 
 /** Lists the buttons for what may be done with its nodes. Pure. */
-export function buttonsFor({ key, status, kind, rows }: Trouble): readonly ViewButton[] {
+export function buttonsFor({ key, status, rows }: Trouble): readonly ViewButton[] {
   const isOver = status === 'failed' || status === 'error';
+  const [first] = rows;
+  const kind = first?.flow?.kind ?? first?.node?.provision_state ?? '';
   const [, repeated] = (isOver && again.find(([failed]) => failed.test(kind))) || [];
   const actions = actionsForRows(rows);
   const button = (title: string, action: FleetAction): ViewButton => ({
     name: `${key}-${title.replaceAll(/\W+/g, '-')}`,
-    title: title === 'Begin maintenance' ? 'I take it…' : `${title}${title === repeated ? ' again' : ''}…`,
+    title: `${title}…`,
     isInRow: true,
     asks: questionAbout(action),
   });
@@ -79,7 +91,11 @@ async function readAdvice(troubles: readonly Trouble[]): Promise<ReadonlyMap<str
   const found = new Map<string, string>();
   const read = async ({ key, rows: [first] }: Trouble): Promise<void> => {
     if (!first?.flow) return;
-    const flow = await find<FlowView>(`v1/nodes/${first.flow.node_uuid}/flow`);
+    const flow = await find<FlowView>(`v1/nodes/${first.flow.node_uuid}/flow`).catch((error: unknown) => {
+      // no advice is none that could be wrong
+      if (error instanceof NoAnswer) return undefined;
+      throw error;
+    });
     if (typeof flow?.advice === 'string') found.set(key, flow.advice);
   };
   await inParallel(troubles.slice(0, advised), read, { atOnce: 4 });
@@ -102,7 +118,7 @@ async function readOthers(viewer: Viewer): Promise<readonly OtherTrouble[]> {
         ? []
         : [
             {
-              what: `✖ allocation ${state === 'error' ? 'failed' : 'waits'}`,
+              what: state === 'error' ? '✖ allocation failed' : '… allocation waits',
               name: name ?? uuid,
               reason: error ?? waits,
               href: '#allocations/',

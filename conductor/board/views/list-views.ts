@@ -3,7 +3,7 @@ import type { SettingInForce } from '#conductor/api/records.ts';
 import { get, getAll, send } from '#conductor/board/data/ask-api.ts';
 import type { Question } from '#conductor/board/page/ask-first.ts';
 import type { View, ViewButton } from '#conductor/board/page/show-view.ts';
-import { escapeHtml } from '#conductor/board/render/render-board.ts';
+import { html } from '#conductor/board/render/html.ts';
 import {
   type ListedAllocation,
   type ListedConductor,
@@ -76,8 +76,8 @@ const prune: Question = {
   prepare: async () => {
     const request = (dryRun: boolean) => ({ method: 'POST', path: 'v1/images/prune', body: { dry_run: dryRun } });
     const { images } = (await (await send(request(true))).json()) as PrunedImagesAnswer;
-    const names = images.length === 0 ? 'No image' : images.map(escapeHtml).join(', ');
-    return { html: `<p>Would go: ${names}</p>`, sending: [{ name: 'images', request: request(false) }] };
+    const names = images.length === 0 ? 'No image' : images.join(', ');
+    return { html: html`<p>Would go: ${names}</p>`, sending: [{ name: 'images', request: request(false) }] };
   },
 };
 const pruneButton: ViewButton = { name: 'prune', title: 'Prune…', asks: prune };

@@ -1,16 +1,25 @@
-import type { FlowView } from '#conductor/api/flows.ts';
+import type { FlowView, PlanView } from '#conductor/api/flows.ts';
 import { find, get, send } from '#conductor/board/data/ask-api.ts';
 import { type ArchivedFile, readArchive } from '#conductor/board/data/read-archive.ts';
+import { reasonOf } from '#conductor/board/page/ask-first.ts';
+import type { RateSample } from '#conductor/board/render/draw-rate.ts';
+import type { BoardNode } from '#conductor/board/render/render-board.ts';
 import type { Hardware, ShownInventory, ShownReceipt } from '#conductor/board/render/render-hardware.ts';
 import type { HistoryLine } from '#conductor/board/render/render-node.ts';
+import type { NodePlan } from '#conductor/board/render/render-plans.ts';
 
-const shownHistory = 50;
+const shownHistory = 200;
+/** Samples of a write's rate that are kept: five minutes of one a second. */
+const keptRates = 300;
 const noHardware: Hardware = { inventory: undefined, switchPorts: [], receipts: [] };
 const nothing = {
   flow: undefined as FlowView | undefined,
+  isRead: false,
   history: [] as readonly HistoryLine[],
   hardware: noHardware,
   logs: undefined as readonly ArchivedFile[] | undefined,
+  plan: undefined as NodePlan | undefined,
+  rates: [] as readonly RateSample[],
 };
 
 /** Data of the node whose page is open, beside what the fleet has of it. */
@@ -22,6 +31,10 @@ export interface NodePage {
   read(uuid: string): Promise<void>;
   /** The agent's logs, as they were collected last. @throws LoginNeeded, Refused */
   readLogs(uuid: string): Promise<void>;
+  /** What would be done; a refusal is shown in its place. */
+  readPlan(node: BoardNode, target: string): Promise<void>;
+  /** Notes how fast an image is written. */
+  noteProgress(progress: unknown): void;
 }
 
 const stageOf = (flow: FlowView | undefined): string =>
@@ -65,12 +78,25 @@ export function createNodePage(options: {
       ]);
       // hardware is seen, ports are moved and wipes are proved by steps
       const isNews = stageOf(flow) !== stageOf(state.now.flow) || state.now.hardware === noHardware;
-      put(uuid, { flow, history: history.toReversed().slice(0, shownHistory) });
+      put(uuid, { flow, isRead: true, history: history.toReversed().slice(0, shownHistory) });
       if (isNews) readHardware(uuid).catch(onTrouble);
     },
     readLogs: async (uuid) => {
       const { body } = await send({ method: 'GET', path: `v1/nodes/${uuid}/flow/logs` });
       if (body) put(uuid, { logs: await readArchive(body) });
+    },
+    readPlan: async (node, target) => {
+      const asked = send({ method: 'POST', path: `v1/nodes/${node.uuid}/plan`, body: { target } });
+      const plan = await asked.then(
+        async (answer): Promise<NodePlan> => ({ node, plan: (await answer.json()) as PlanView, refusal: undefined }),
+        (error: unknown): NodePlan => ({ node, plan: undefined, refusal: reasonOf(error) }),
+      );
+      put(node.uuid, { plan });
+    },
+    noteProgress: (progress) => {
+      const rate = typeof progress === 'object' && progress !== null ? Reflect.get(progress, 'rate') : undefined;
+      if (typeof rate !== 'number') return;
+      state.now = { ...state.now, rates: [...state.now.rates, { at: Date.now(), rate }].slice(-keptRates) };
     },
   };
 }

@@ -1,5 +1,6 @@
-import { decoded, location } from '#conductor/board/page/page.ts';
+import { browser, decoded, location } from '#conductor/board/page/page.ts';
 import type { View } from '#conductor/board/page/show-view.ts';
+import { type NodeTab, nodeTabs } from '#conductor/board/render/render-node.ts';
 import { attentionView } from '#conductor/board/views/attention-view.ts';
 import { allocationsView, conductorsView, imagesView, settingsView } from '#conductor/board/views/list-views.ts';
 import { racksView } from '#conductor/board/views/racks-view.ts';
@@ -20,9 +21,22 @@ export const views: Readonly<Record<string, View>> = {
   settings: settingsView,
 };
 
-/** Its UUID. */
-export function openNode(): string | undefined {
-  return /^#node\/([0-9a-f-]{36})$/.exec(location.hash)?.[1];
+/** A node's page: its name or UUID, as the address has it, and the part that is open. */
+export interface NamedNode {
+  readonly name: string;
+  readonly tab: NodeTab;
+}
+
+export function namedNode(): NamedNode | undefined {
+  return parseNode(location.hash);
+}
+
+/** `#node/r01-n01/history`; a part that there is not is the first one. Pure. */
+export function parseNode(hash: string): NamedNode | undefined {
+  const [, name, tab = ''] = /^#node\/([^/]+)(?:\/(\w*))?$/.exec(hash) ?? [];
+  if (name === undefined) return undefined;
+  const isTab = (word: string): word is NodeTab => Object.hasOwn(nodeTabs, word);
+  return { name: decoded(name), tab: isTab(tab) ? tab : 'now' };
 }
 
 /** The view, and what stands behind it. */
@@ -32,13 +46,14 @@ export function namedView(): { readonly name: string; readonly view: View; reado
   return view && { name, view, rest };
 }
 
-/** `undefined` where it names none. */
+/** `undefined` where it names none; `#fleet` is the whole fleet. */
 export function namedFilter(): string | undefined {
   const filter = decoded(location.hash.slice(1));
-  return filter === '' || openNode() !== undefined || namedView() ? undefined : filter;
+  if (filter === 'fleet') return '';
+  return filter === '' || namedNode() !== undefined || namedView() ? undefined : filter;
 }
 
-/** Names the filter in the address, as a link would. */
+/** Names the filter in the address, as a link would; what is typed is no step to go back to. */
 export function nameFilter(filter: string): void {
-  location.hash = encodeURIComponent(filter);
+  browser.history.replaceState(null, '', `#${encodeURIComponent(filter)}`);
 }

@@ -70,6 +70,7 @@ export function docsRoutes(app: ApiApp, describe: () => Record<string, unknown>)
 /** Below `/board/`; scripts are bundles. */
 const boardFiles: ReadonlyMap<string, { readonly url: URL; readonly type: string }> = new Map([
   ['board.css', { url: new URL('../../board/board.css', import.meta.url), type: 'text/css; charset=utf-8' }],
+  ['views.css', { url: new URL('../../board/views.css', import.meta.url), type: 'text/css; charset=utf-8' }],
   ['board.js', { url: new URL('../../board/board.ts', import.meta.url), type: 'text/javascript; charset=utf-8' }],
   // when a console is opened
   ['terminal.js', { url: new URL('../../board/terminal.ts', import.meta.url), type: 'text/javascript; charset=utf-8' }],

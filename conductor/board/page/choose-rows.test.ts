@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest';
+import { createChosenRows } from '#conductor/board/page/choose-rows.ts';
+import type { BoardRow } from '#conductor/board/render/render-board.ts';
+import { boardNode } from '#conductor/board/testing/board-node.ts';
+
+const rows: readonly BoardRow[] = ['a', 'b', 'c', 'd'].map((uuid) => ({ flow: undefined, node: boardNode({ uuid }) }));
+
+test('one is chosen, then all up to another, either way, and no longer', () => {
+  const chosen = createChosenRows();
+  chosen.toggle('c', rows, false);
+  chosen.toggle('a', rows, true);
+  expect([...chosen.uuids].toSorted((a, b) => a.localeCompare(b))).toEqual(['a', 'b', 'c']);
+  chosen.toggle('b', rows, false);
+  expect([...chosen.uuids]).not.toContain('b');
+  chosen.clear();
+  expect(chosen.among(rows)).toEqual([]);
+});
+
+test('what is not shown is not chosen with a range, nor acted on', () => {
+  const chosen = createChosenRows();
+  chosen.toggle('gone', rows, true);
+  expect(chosen.among(rows)).toEqual([]);
+  chosen.toggle('b', rows, false);
+  expect(chosen.among(rows.slice(2))).toEqual([]);
+  expect(chosen.among(rows)).toHaveLength(1);
+});

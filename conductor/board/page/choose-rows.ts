@@ -1,0 +1,35 @@
+import { type BoardRow, uuidOf } from '#conductor/board/render/render-board.ts';
+
+/** Nodes that somebody has chosen, by UUID; what a filter hides stays chosen, and is not acted on. */
+export interface ChosenRows {
+  readonly uuids: ReadonlySet<string>;
+  /** The chosen ones among these. */
+  among(rows: readonly BoardRow[]): readonly BoardRow[];
+  /** Chooses one, or no longer. @param isRange all between it and the last one alike, as the rows stand */
+  toggle(uuid: string, rows: readonly BoardRow[], isRange: boolean): void;
+  clear(): void;
+}
+
+export function createChosenRows(): ChosenRows {
+  const uuids = new Set<string>();
+  let last: string | undefined;
+  return {
+    uuids,
+    among: (rows) => (uuids.size === 0 ? [] : rows.filter((row) => uuids.has(uuidOf(row)))),
+    toggle: (uuid, rows, isRange) => {
+      const isChosen = !uuids.has(uuid);
+      const place = rows.findIndex((row) => uuidOf(row) === uuid);
+      const former = isRange ? rows.findIndex((row) => uuidOf(row) === last) : -1;
+      const from = former === -1 ? place : Math.min(place, former);
+      for (const row of rows.slice(Math.max(0, from), Math.max(place, former) + 1)) {
+        if (isChosen) uuids.add(uuidOf(row));
+        else uuids.delete(uuidOf(row));
+      }
+      last = uuid;
+    },
+    clear: () => {
+      uuids.clear();
+      last = undefined;
+    },
+  };
+}
