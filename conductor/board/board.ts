@@ -6,7 +6,6 @@ import { countWork, type Fleet, followFleet, uuidByName } from '#conductor/board
 import { prepareGoTo } from '#conductor/board/page/go-to.ts';
 import { listenForKeys, moveAmongLines } from '#conductor/board/page/keys.ts';
 import { onLogin } from '#conductor/board/page/login-form.ts';
-import { createNodeParts } from '#conductor/board/page/node-parts.ts';
 import { closeConsole } from '#conductor/board/page/open-console.ts';
 import { browser, document, element, type PageEvent } from '#conductor/board/page/page.ts';
 import { type OpenView, openView, type Viewer } from '#conductor/board/page/show-view.ts';
@@ -14,6 +13,7 @@ import { arrangeTroubles } from '#conductor/board/render/arrange-troubles.ts';
 import { findPlaces, type Place } from '#conductor/board/render/find-places.ts';
 import type { BoardNode } from '#conductor/board/render/render-board.ts';
 import { createNodePage } from '#conductor/board/views/node-page.ts';
+import { createNodeParts } from '#conductor/board/views/node-parts.ts';
 import { namedFilter, namedNode, namedView, nameFilter, views } from '#conductor/board/views/read-address.ts';
 
 /** The page's script: follows the fleet as its caller, and shows it, one of its nodes, or one of the views beside it. */

@@ -120,11 +120,11 @@ export function rackUnitOf(node: { readonly properties: JsonObject; readonly ext
 }
 
 /** Pattern, for PostgreSQL too, whose only group is the name of an image in its address: no user, password or query. */
-export const imageNamePattern = '^(?:[a-z]+://[^/?#]*/(?:[^?#]*/)?)?([^/?#:@]+)/?(?:[?#].*)?$';
+export const imageNamePattern = /^(?:[a-z]+:\/\/[^/?#]*\/(?:[^?#]*\/)?)?([^/?#:@]+)\/?(?:[?#].*)?$/;
 
 /** Names the image of a node by the last part of its `instance_info.image_source`: `debian-12.raw`. Pure. */
 export function imageNameOf({ instance_info: { image_source: source } }: { readonly instance_info: JsonObject }) {
-  return typeof source === 'string' ? new RegExp(imageNamePattern).exec(source)?.[1] : undefined;
+  return typeof source === 'string' ? imageNamePattern.exec(source)?.[1] : undefined;
 }
 
 function unitOf(value: unknown): number | undefined {

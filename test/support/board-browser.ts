@@ -84,7 +84,7 @@ export async function openBoardBrowser(): Promise<BoardBrowser> {
           await page.emulateMedia({ colorScheme });
           await page.screenshot({ path: join(screenshots, `${name}-${size.width}-${colorScheme}.png`) });
         }
-        const found = (await page.evaluate(layoutFaults)) as string[];
+        const found = await page.evaluate<string[]>(layoutFaults);
         faults.push(...found.map((fault) => `${name}, ${size.width} pixels: ${fault}`));
       }
       faults.push(...(await accessibilityFaults()).map((fault) => `${name}: ${fault}`));

@@ -84,7 +84,8 @@ async function preparePlans(
   };
 }
 
-async function planOf(node: NodePlan['node'], target: string): Promise<NodePlan> {
+/** Reads what would be done with a node, or why that would be refused. */
+export async function planOf(node: NodePlan['node'], target: string): Promise<NodePlan> {
   try {
     const answer = await send({ method: 'POST', path: `v1/nodes/${node.uuid}/plan`, body: { target } });
     const plan = (await answer.json()) as PlanView;

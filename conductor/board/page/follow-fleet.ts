@@ -143,7 +143,7 @@ export function followFleet(
   return end;
 }
 
-/** Reads the lists anew; of a fleet that nothing is known of yet, each page is worth seeing. */
+/** Reads the lists again; of a fleet that nothing is known of yet, each page is worth seeing. */
 async function readLists(fleet: Fleet, onPage: () => void): Promise<void> {
   const showPage = (page: readonly ListedNode[]): void => {
     for (const node of page) fleet.nodes.set(node.uuid, withRack(node));

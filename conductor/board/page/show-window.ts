@@ -42,5 +42,5 @@ export function scrollToRow(index: number): void {
   }
 }
 
-/** What of the view the headings cover. */
+/** Pixels of the view that the headings cover. */
 const headPixels = 60;

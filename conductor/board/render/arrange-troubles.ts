@@ -8,7 +8,7 @@ export interface Trouble {
   readonly key: string;
   /** The worst of its rows'. */
   readonly status: TroubleStatus;
-  /** What its nodes were at, each once: `deploy ▸ deploy.write_image`. */
+  /** Flows and steps that its nodes were at, each once: `deploy ▸ deploy.write_image`. */
   readonly doing: readonly string[];
   /** The reason that the first of its rows gives. */
   readonly reason: string;

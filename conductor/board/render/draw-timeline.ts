@@ -141,7 +141,7 @@ function remarksOf(step: FlowStepView, flow: FlowView, now: Date): readonly Html
 
 const isSaid = (error: string, flow: FlowView): boolean => flow.error?.includes(error.slice(0, 200)) === true;
 
-/** What was seen of the machine's boots, on the same axis. */
+/** Renders the events of the machine's boots on the same axis. */
 function renderBoot({ boot }: FlowView, place: (at: number) => number): Html {
   if (boot.length === 0) return nothing;
   const marks = boot.map(({ event, at, detail }) => {

@@ -5,7 +5,7 @@ const made: unique symbol = Symbol('html');
 /** HTML as `html` has made it; there is no other way to make it. */
 export interface Html {
   readonly [made]: string;
-  /** The text of it, for whoever puts it into a page. */
+  /** Its text, to be put into a page. */
   toString(): string;
 }
 

@@ -83,7 +83,7 @@ function renderRow(row: BoardRow, { columns, chosen, mayChange }: FleetLook, now
   return html`<tr class="${statusOf(row)}${isChosen && ' chosen'}" data-uuid="${uuid}">${choose}${cells}</tr>`;
 }
 
-/** What stands in place of rows where there are none. Pure. */
+/** Renders the words that stand in place of rows. Pure. */
 export function renderNoRows(facts: {
   readonly isKnown: boolean;
   readonly nodes: number;

@@ -144,7 +144,7 @@ export function renderSettings(answer: {
         html`<code>${name}</code>`,
         foreign(value),
         isSet ? html`<b>environment</b>${value === fallback ? ', as the default' : ''}` : 'default',
-        renderWords(meaning, renderCode),
+        html`<span class="flow">${renderWords(meaning, renderCode)}</span>`,
       ];
       return { status: isSet ? 'set' : 'idle', cells };
     });

@@ -37,7 +37,7 @@ export interface NodePicture {
   readonly logs: readonly ArchivedFile[] | undefined;
   /** Once it is asked for, by its target. */
   readonly plan: NodePlan | undefined;
-  /** Of the write of an image, while the page was open. */
+  /** Rates of the write of an image, while the page was open. */
   readonly rates: readonly RateSample[];
 }
 
@@ -87,7 +87,7 @@ export function renderTabs(node: BoardNode, open: NodeTab): Html {
   )}`;
 }
 
-/** What a tab of the page shows. Pure. */
+/** Renders one tab of the page. Pure. */
 export function renderTab(tab: NodeTab, picture: NodePicture, now: Date): Html {
   if (!picture.isRead) return html`<p class="loading">Reading the node…</p>`;
   switch (tab) {
@@ -153,7 +153,7 @@ function renderFlow(
   return html`<h3>${flow.kind}: ${flow.state}, ${took}</h3>${renderTimeline(flow, now, mayChange)}${drawRate(rates)}`;
 }
 
-/** What is known of it, beside its machine. */
+/** Renders the node's facts, beside its machine. */
 function renderPlace(node: BoardNode): Html {
   const { rack, rack_unit: unit, resource_class: kind, driver, owner, conductor_group: group, traits, image } = node;
   const facts = {

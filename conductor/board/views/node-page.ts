@@ -1,7 +1,7 @@
-import type { FlowView, PlanView } from '#conductor/api/flows.ts';
+import type { FlowView } from '#conductor/api/flows.ts';
 import { find, get, send } from '#conductor/board/data/ask-api.ts';
 import { type ArchivedFile, readArchive } from '#conductor/board/data/read-archive.ts';
-import { reasonOf } from '#conductor/board/page/ask-first.ts';
+import { planOf } from '#conductor/board/page/ask-about-nodes.ts';
 import type { RateSample } from '#conductor/board/render/draw-rate.ts';
 import type { BoardNode } from '#conductor/board/render/render-board.ts';
 import type { Hardware, ShownInventory, ShownReceipt } from '#conductor/board/render/render-hardware.ts';
@@ -31,7 +31,7 @@ export interface NodePage {
   read(uuid: string): Promise<void>;
   /** The agent's logs, as they were collected last. @throws LoginNeeded, Refused */
   readLogs(uuid: string): Promise<void>;
-  /** What would be done; a refusal is shown in its place. */
+  /** Reads the plan of what would be done; a refusal is shown in its place. */
   readPlan(node: BoardNode, target: string): Promise<void>;
   /** Notes how fast an image is written. */
   noteProgress(progress: unknown): void;
@@ -86,12 +86,7 @@ export function createNodePage(options: {
       if (body) put(uuid, { logs: await readArchive(body) });
     },
     readPlan: async (node, target) => {
-      const asked = send({ method: 'POST', path: `v1/nodes/${node.uuid}/plan`, body: { target } });
-      const plan = await asked.then(
-        async (answer): Promise<NodePlan> => ({ node, plan: (await answer.json()) as PlanView, refusal: undefined }),
-        (error: unknown): NodePlan => ({ node, plan: undefined, refusal: reasonOf(error) }),
-      );
-      put(node.uuid, { plan });
+      put(node.uuid, { plan: await planOf(node, target) });
     },
     noteProgress: (progress) => {
       const rate = typeof progress === 'object' && progress !== null ? Reflect.get(progress, 'rate') : undefined;

@@ -67,7 +67,7 @@ const unitColumn = sql.join(
   sql`, `,
 );
 /** The image as `imageNameOf` has it: its address may hold secrets. */
-const imageColumn = sql`case when jsonb_typeof(${nodes.instanceInfo} -> 'image_source') = 'string' then substring(${nodes.instanceInfo} ->> 'image_source' from ${imageNamePattern}) end`;
+const imageColumn = sql`case when jsonb_typeof(${nodes.instanceInfo} -> 'image_source') = 'string' then substring(${nodes.instanceInfo} ->> 'image_source' from ${imageNamePattern.source}) end`;
 const traitsColumn = sql`array(select trait from ${nodeTraits} where ${nodeTraits.nodeUuid} = ${nodes.uuid} order by trait)`;
 
 /** Whatever a comparison by transactions might overlook is found then. */

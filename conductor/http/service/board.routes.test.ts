@@ -21,7 +21,7 @@ test('the page needs no login, and may load nothing from elsewhere', async () =>
   const text = await page.text();
   expect(text).not.toMatch(/https?:|<script(?! src=)|\sstyle=|\son[a-z]+=/);
   const files = [...text.matchAll(/(?:src|href)="(board\/[^"]+)"/g)].map(([, file]) => `/${file}`);
-  expect(files).toHaveLength(2);
+  expect(files).toHaveLength(3);
   for (const file of files) expect((await api.request(file)).status).toBe(200);
 });
 
