@@ -50,7 +50,7 @@ export const renderTime = (iso: string, words: HtmlValue): Html =>
   html`<time datetime="${iso}" title="${iso}">${words}</time>`;
 
 /** Escapes `&lt;` for `<`, in text and in quoted attributes alike. */
-export function escapeHtml(text: string): string {
+function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`);
 }
 
