@@ -149,6 +149,15 @@ test('a task that does not say what it was asked for by may be the update: nothi
   expect([await version('bmc'), asked()]).toEqual(['3.0.0', 1]);
 });
 
+test('one that is accepted without a word of its task is followed by the list of tasks', async () => {
+  machine.bmc.inject({ ...simpleUpdate, actsAs: 202 });
+  await clean(bmc);
+  await says('waiting_for":"the BMC to update bmc"');
+  letItEnd();
+  await rests('manageable');
+  expect([await version('bmc'), asked()]).toEqual(['3.0.0', 1]);
+});
+
 test('one whose task says that it runs, and then that it has ended, is done', async () => {
   machine.bmc.quirks.flashesUntil = undefined;
   machine.bmc.quirks.taskPolls = 3;

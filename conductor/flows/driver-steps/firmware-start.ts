@@ -35,7 +35,22 @@ export async function startUpdate(
   } catch (error) {
     return orLater(context, done, { component: setting.component, asked }, error);
   }
-  return begun(context, done, { component: setting.component, task: started.task ?? null, before: started.before });
+  const task = started.task ?? (await findListed(context, done));
+  return begun(context, done, { component: setting.component, task: task ?? null, before: started.before });
+}
+
+/** Looks once for the task of an update that was accepted without a word of it: versions show an end, and no work. */
+async function findListed(context: StepContext, { asked }: Done): Promise<string | undefined> {
+  if (!asked) return undefined;
+  try {
+    const firmware = requireOffered(context, (bmc) => bmc.firmware);
+    const found = await firmware.findUpdate(asked.component, asked.before, { signal: context.signal });
+    return found.state === 'task' ? found.task : undefined;
+  } catch (error) {
+    if (!isOfBmc(context, error)) throw error;
+    context.log.info({ err: error }, 'the BMC does not show now what came of the update');
+    return undefined;
+  }
 }
 
 /** @returns `undefined` = nothing shows that it has begun */
