@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import type { Worker } from 'node:worker_threads';
 import { expect, test } from 'vitest';
 import { newReadApart } from '#conductor/sites/apart/read-apart.ts';
 import { readSite } from '#conductor/sites/documents/read-site.ts';
@@ -66,4 +68,54 @@ test('what takes too long in all is refused, and the next is read on a thread of
   });
   // few and plain: read here
   expect(await readApart('renderLayers', parsed(goodNode()))).toEqual(renderLayers(parsed(goodNode())));
+});
+
+test('those that would wait behind too many are refused, and those who wait are read', async () => {
+  const readApart = newReadApart({ waiting: 1, idleMs: 0 });
+  const documents = parsed(charts('hello world', 'w.*d'));
+  const read = [1, 2, 3].map(() => readApart('renderLayers', documents));
+  const ends = await Promise.allSettled(read);
+  expect(ends.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected']);
+  await expect(read[2]).rejects.toMatchObject({
+    code: 'unavailable',
+    message: 'documents of others are being read; try again in a minute',
+  });
+});
+
+const apart = parsed(charts('hello world', 'w.*d'));
+/** A thread that answers `read`, and then does this. */
+const threadThat = (text: string): URL =>
+  new URL(
+    `data:text/javascript,${encodeURIComponent(`import { parentPort } from 'node:worker_threads';
+      parentPort.on('message', ({ work }) => { ${text} });`)}`,
+  );
+
+test('what takes too much memory is refused, and the next is read', async () => {
+  const program = threadThat(`const all = [];
+    while (work === 'renderSite') all.push(Array.from({ length: 1000 }, (_, index) => ({ index })));
+    parentPort.postMessage({ made: 'read' });`);
+  const readApart = newReadApart({ memoryMb: 32, program });
+  for (let count = 0; count < 2; count += 1) {
+    await expect(readApart('renderSite', apart)).rejects.toMatchObject({
+      code: 'invalid_argument',
+      message: 'reading the documents takes more than 32 MB of memory',
+    });
+    expect(await readApart('renderLayers', apart)).toBe('read');
+  }
+});
+
+test('a thread that ends while nobody waits for it is begun again', async () => {
+  const program = threadThat(`parentPort.postMessage({ made: 'read' });
+    setImmediate(() => { throw new Error('amid nothing'); });`);
+  const readApart = newReadApart({ program });
+  for (let count = 0; count < 2; count += 1) {
+    const begun = once(process, 'worker') as Promise<[Worker]>;
+    const reading = readApart('renderLayers', apart);
+    const [worker] = await begun;
+    const ended = new Promise((resolve) => {
+      worker.once('exit', resolve);
+    });
+    expect(await reading).toBe('read');
+    await ended;
+  }
 });

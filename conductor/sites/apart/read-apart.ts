@@ -6,18 +6,32 @@ import { isMapping, type SiteDocument } from '#conductor/sites/site.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { limitAtOnce } from '#shared/in-parallel.ts';
 
+const youngMb = 16;
+
 interface ApartLimits {
   /** Milliseconds for one work. */
   readonly timeoutMs: number;
   /** Milliseconds that the thread waits for the next work: it takes its time to start, and memory while it is there. */
   readonly idleMs: number;
+  /** Works that may wait for their turn: each holds its documents meanwhile. */
+  readonly waiting: number;
+  /** Megabytes of its heap. */
+  readonly memoryMb: number;
+  readonly program: URL;
 }
 
-const defaultLimits: ApartLimits = { timeoutMs: 60_000, idleMs: 60_000 };
+const defaultLimits: ApartLimits = {
+  timeoutMs: 60_000,
+  idleMs: 60_000,
+  waiting: 16,
+  memoryMb: 768,
+  program: new URL('site-thread.ts', import.meta.url),
+};
 
 /**
  * Does a work on all documents of a site.
- * @throws AppError `invalid_argument` when it takes too long, and what the work throws
+ * @throws AppError `invalid_argument` when it takes too long or too much memory, `unavailable` when too many wait already,
+ * and what the work throws
  */
 export type ReadApart = <Name extends keyof SiteWorks>(
   work: Name,
@@ -29,21 +43,36 @@ export type ReadApart = <Name extends keyof SiteWorks>(
  * documents hold up those who ask for something else. A few documents without either are read at once.
  */
 export function newReadApart(given: Partial<ApartLimits> = {}): ReadApart {
-  const { timeoutMs, idleMs } = { ...defaultLimits, ...given };
+  const limits = { ...defaultLimits, ...given };
   const thread: { worker?: Worker | undefined; idle?: NodeJS.Timeout } = {};
-  const inTurn = limitAtOnce({ most: 1 });
+  const refusal = (): AppError =>
+    new AppError('unavailable', 'documents of others are being read; try again in a minute', { retryable: true });
+  const inTurn = limitAtOnce({ most: 1, waiting: { most: limits.waiting, refusal } });
+  const begin = (): Worker => {
+    const worker = new Worker(limits.program, {
+      env: {},
+      execArgv: [],
+      name: 'site documents',
+      resourceLimits: { maxOldGenerationSizeMb: limits.memoryMb, maxYoungGenerationSizeMb: youngMb },
+    });
+    const forget = (): void => {
+      if (thread.worker === worker) thread.worker = undefined;
+    };
+    // one that ends while nobody waits for it is begun again for the next
+    return worker.on('error', forget).on('exit', forget);
+  };
   const end = (): void => {
     void thread.worker?.terminate();
     thread.worker = undefined;
   };
   const ask = async (order: SiteOrder): Promise<unknown> => {
     clearTimeout(thread.idle);
-    thread.worker ??= new Worker(program, { env: {}, execArgv: [], name: 'site documents' });
-    const answer = await askThread(thread.worker, order, timeoutMs).catch((error: unknown) => {
+    thread.worker ??= begin();
+    const answer = await askThread(thread.worker, order, limits).catch((error: unknown) => {
       end();
       throw error;
     });
-    thread.idle = setTimeout(end, idleMs).unref();
+    thread.idle = setTimeout(end, limits.idleMs).unref();
     if ('made' in answer) return answer.made;
     throw new AppError(answer.error.code, answer.error.text);
   };
@@ -55,10 +84,23 @@ export function newReadApart(given: Partial<ApartLimits> = {}): ReadApart {
   };
 }
 
-/** @throws AppError `invalid_argument` when it takes too long, `internal` when the thread ends: it is of no use any more. */
-async function askThread(worker: Worker, order: SiteOrder, timeoutMs: number): Promise<SiteAnswer> {
+/**
+ * @throws AppError `invalid_argument` when it takes too long or too much memory, `internal` when the thread ends: it is of
+ * no use any more.
+ */
+async function askThread(
+  worker: Worker,
+  order: SiteOrder,
+  { timeoutMs, memoryMb }: Pick<ApartLimits, 'timeoutMs' | 'memoryMb'>,
+): Promise<SiteAnswer> {
   const over = Promise.withResolvers<SiteAnswer>();
-  const fail = (cause: unknown): void => over.reject(new AppError('internal', 'read the documents', { cause }));
+  const tooMuch = `reading the documents takes more than ${memoryMb} MB of memory`;
+  const fail = (cause: Error & { readonly code?: unknown }): void => {
+    const isFull = cause.code === 'ERR_WORKER_OUT_OF_MEMORY';
+    over.reject(
+      isFull ? new AppError('invalid_argument', tooMuch) : new AppError('internal', 'read the documents', { cause }),
+    );
+  };
   const ended = (code: number): void => fail(new Error(`the thread ended with ${code}`));
   const late = `reading the documents takes longer than ${timeoutMs / 1000} s; their regular expressions and schemas are most of it`;
   const timer = setTimeout(() => over.reject(new AppError('invalid_argument', late)), timeoutMs);
@@ -77,8 +119,6 @@ async function askThread(worker: Worker, order: SiteOrder, timeoutMs: number): P
 
 /** Reader that all of a process share, and its one thread. */
 export const readApart = newReadApart();
-
-const program = new URL('site-thread.ts', import.meta.url);
 
 /** A few milliseconds' worth of values, and of characters. */
 const lightValues = 2_000;
