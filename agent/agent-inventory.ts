@@ -1,6 +1,6 @@
 import type { AgentConfig } from '#agent/config.ts';
 import { type Inventory, readInventory } from '#agent/hardware/inventory.ts';
-import { listPhysicalInterfaces, readInterfaces } from '#agent/hardware/network-interfaces.ts';
+import { listPhysicalInterfaces, readInterfaces } from '#agent/machine/network-interfaces.ts';
 import { type LldpByNic, listenForLldp } from '#agent/network/listen-lldp.ts';
 import type { Clock } from '#shared/clock.ts';
 import type { Log } from '#shared/log.ts';

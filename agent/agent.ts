@@ -11,15 +11,15 @@ import { type CommandTable, commandTable } from '#agent/commands/command-table.t
 import type { AgentConfig } from '#agent/config.ts';
 import { activateHardware } from '#agent/hardware/active-hardware.ts';
 import type { HardwareManager } from '#agent/hardware/hardware-manager.ts';
-import { listPhysicalInterfaces } from '#agent/hardware/network-interfaces.ts';
 import { createHeartbeatLoop } from '#agent/heartbeat.ts';
 import { createApp } from '#agent/http/app.ts';
-import { startServer } from '#agent/http/server.ts';
 import { createSharing } from '#agent/image/neighbours/share.ts';
 import { inspect } from '#agent/inspection/inspect.ts';
 import { type FoundNode, type LookupDependencies, lookup } from '#agent/lookup.ts';
+import { listPhysicalInterfaces } from '#agent/machine/network-interfaces.ts';
 import { createProgressReporter } from '#agent/progress.ts';
 import type { Say } from '#agent/say.ts';
+import { startServer } from '#agent/serve/server.ts';
 import {
   askForNeighbours,
   beat,

@@ -1,9 +1,10 @@
-import type { ImagePolicy } from '#agent/image/image-policy.ts';
-import type { Share } from '#agent/image/neighbours/share.ts';
-import type { WrittenImageRecord } from '#agent/image/written-image.ts';
+import type { ImagePolicy } from '#agent/image-means/image-policy.ts';
+import type { Share } from '#agent/image-means/image-share.ts';
+import type { WrittenImageRecord } from '#agent/image-means/written-image.ts';
 import type { Clock } from '#shared/clock.ts';
 import type { Log } from '#shared/log.ts';
 import type { Run } from '#shared/process/run.ts';
+import type { StepDefinition } from '#shared/steps/define-step.ts';
 import type { Progress } from '#shared/wire/progress.ts';
 
 /** Means that an in-band step may use: nothing else reaches the machine, so that a test can stand in for any of it. */
@@ -39,3 +40,6 @@ export interface CommandNode {
   /** From Baton's conductor only keys that begin with `agent_`; a lookup has none. */
   readonly driver_info?: Readonly<Record<string, unknown>>;
 }
+
+/** A step that the agent runs. */
+export type AgentStep = StepDefinition<AgentContext>;

@@ -1,7 +1,7 @@
 import type { ApiClient } from '#agent/api/api-client.ts';
 import { faultText } from '#agent/api/fault-text.ts';
 import { type Microversion, microversions } from '#agent/api/microversion.ts';
-import type { ImagePolicy } from '#agent/image/image-policy.ts';
+import type { ImagePolicy } from '#agent/image-means/image-policy.ts';
 import type { Say } from '#agent/say.ts';
 import type { Clock } from '#shared/clock.ts';
 import { AppError, errorChain, errorCode } from '#shared/errors/app-error.ts';

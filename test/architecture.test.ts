@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { findKnots, findOffences, floors } from './house/floors.ts';
+import { agentFloors, findKnots, findOffences, floors } from './house/floors.ts';
 import { isProduct, layers, readSources, type Source } from './house/read-sources.ts';
 
 /** DESIGN.md's rules on who may import whom, as a program. */
@@ -87,6 +87,41 @@ describe('imports', () => {
       sources,
     );
     expect(starts).toEqual([]);
+  });
+});
+
+describe('the floors of the agent', () => {
+  test('every folder, and every file beside them, stands on one', async () => {
+    const entries = await readdir(join(root, 'agent'), { withFileTypes: true });
+    const rooms = entries.filter(
+      (entry) => entry.isDirectory() || (entry.name.endsWith('.ts') && isProduct({ path: `agent/${entry.name}` })),
+    );
+    const named = rooms.map(({ name }) => name).filter((name) => name !== 'testing');
+    expect(agentFloors.flat().sort()).toEqual(named.sort());
+  });
+
+  test('imports, of types too, go down', () => {
+    expect(findOffences(sources, 'agent')).toEqual([]);
+  });
+
+  test('the check sees a tool for disks that serves, and a context that knows an image', () => {
+    const source = (path: string, imports: readonly string[], typeImports: readonly string[] = []): Source => ({
+      path: `agent/${path}`,
+      text: '',
+      imports: imports.map((name) => `agent/${name}`),
+      typeImports: typeImports.map((name) => `agent/${name}`),
+    });
+    const made = [
+      source('storage/sfdisk.ts', ['storage/lsblk.ts', 'machine/boot-mode.ts', 'http/app.ts']),
+      source('context.ts', ['say.ts'], ['image/write-image.ts']),
+      source('steps/raid.ts', ['raid/create-arrays.ts', 'nowhere/x.ts']),
+      source('steps/raid.test.ts', ['agent.ts']),
+    ];
+    expect(findOffences(made, 'agent')).toEqual([
+      'context.ts → image/write-image.ts',
+      'steps/raid.ts → nowhere/x.ts',
+      'storage/sfdisk.ts → http/app.ts',
+    ]);
   });
 });
 

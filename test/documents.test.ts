@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import type { z } from 'zod';
-import type { AgentStep } from '#agent/hardware/hardware-manager.ts';
+import type { AgentStep } from '#agent/context.ts';
 import { steps as agentSteps } from '#agent/steps/index.ts';
 import type { Access } from '#conductor/auth/access.ts';
 import { accessRules } from '#conductor/auth/access-rules.ts';

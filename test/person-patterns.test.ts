@@ -15,7 +15,7 @@ const own = [
   'agent/erase/ata-security.ts',
   'agent/hardware/inventory-bmc.ts',
   'agent/hardware/inventory-boards.ts',
-  'agent/hardware/inventory-system.ts',
+  'agent/machine/inventory-system.ts',
   'agent/image/fetch/expected-checksum.ts',
   'agent/kexec/loader-entries.ts',
   'agent/kexec/systemd-boot.ts', // `default` of loader.conf, which is the image's, by `personPattern`

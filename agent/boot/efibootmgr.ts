@@ -1,18 +1,6 @@
-import { access } from 'node:fs/promises';
 import { type EntryTarget, readPathBytes, readWordedPath } from '#agent/boot/device-path.ts';
 import { errorCode } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
-
-/** How the firmware started this ramdisk; `sysRoot` differs only in tests. */
-export async function readBootMode(sysRoot = '/sys'): Promise<'uefi' | 'bios'> {
-  try {
-    await access(`${sysRoot}/firmware/efi`);
-    return 'uefi';
-  } catch {
-    // the kernel makes this folder when, and only when, EFI runtime services started it
-    return 'bios';
-  }
-}
 
 export interface BootEntry {
   /** Four hex digits, `0003`. */

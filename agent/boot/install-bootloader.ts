@@ -1,7 +1,7 @@
 import { mkdir, open, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type DeployedSystem, findRootFileSystem, withDeployedSystem } from '#agent/boot/deployed-system.ts';
-import { type NewBootEntry, readBootMode } from '#agent/boot/efibootmgr.ts';
+import { type NewBootEntry } from '#agent/boot/efibootmgr.ts';
 import { type DeployedDisk, devicesOf, findDeployedDisk } from '#agent/boot/find-deployed-disk.ts';
 import { type FoundLoaders, findLoaders, readFirmwareArchitecture } from '#agent/boot/find-loaders.ts';
 import { configureGrub, installBiosGrub, installEfiGrub } from '#agent/boot/grub.ts';
@@ -13,6 +13,7 @@ import { findEsps, findEspsWithLoader, spreadEsp } from '#agent/boot/spread-esp.
 import { writeBootEntries } from '#agent/boot/write-boot-entries.ts';
 import type { AgentContext } from '#agent/context.ts';
 import { eraseEfiDumps } from '#agent/erase/erase-pstore.ts';
+import { readBootMode } from '#agent/machine/boot-mode.ts';
 import type { BlockDevice, ProbedPartition } from '#agent/storage/lsblk.ts';
 import { withMounted } from '#agent/storage/mount.ts';
 import { partitionName, readPartitionTable } from '#agent/storage/partition-table.ts';

@@ -1,7 +1,7 @@
 import { access, open, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { EntryTarget } from '#agent/boot/device-path.ts';
-import { mayHaveDisks } from '#agent/hardware/inventory-pci.ts';
+import { mayHaveDisks } from '#agent/machine/inventory-pci.ts';
 import { type BlockDevice, listBlockDevices } from '#agent/storage/lsblk.ts';
 import { blkidProperty, readPartitionTable, runBlkid } from '#agent/storage/partition-table.ts';
 import { errorCode } from '#shared/errors/app-error.ts';

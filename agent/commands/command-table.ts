@@ -3,9 +3,9 @@ import { installBootloader } from '#agent/boot/install-bootloader.ts';
 import { AgentFault } from '#agent/commands/agent-fault.ts';
 import { collectSystemLogs } from '#agent/commands/collect-system-logs.ts';
 import { type CommandDefinition, defineCommand } from '#agent/commands/command.ts';
+import { finalizeRescue } from '#agent/commands/finalize-rescue.ts';
 import { getPartitionUuids, parkForKexec, powerOff, sync } from '#agent/commands/standby.ts';
 import { executeStepCommand, getStepsCommand } from '#agent/commands/step-commands.ts';
-import { finalizeRescue } from '#agent/rescue/finalize-rescue.ts';
 
 /** `image.install_bootloader`: makes the written disk boot (agent-protocol.md §6.4). */
 const installBootloaderCommand = defineCommand({

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { commandNode, defineCommand, nodeParam } from '#agent/commands/command.ts';
-import { partitionUuids } from '#agent/image/written-image.ts';
+import { partitionUuids } from '#agent/image-means/written-image.ts';
 import { loadSystem } from '#agent/kexec/load-system.ts';
 
 const noParams = z.strictObject({});

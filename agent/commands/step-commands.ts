@@ -9,9 +9,8 @@ import {
   portsParam,
 } from '#agent/commands/command.ts';
 import { maskSecrets } from '#agent/commands/mask-secrets.ts';
-import type { AgentContext } from '#agent/context.ts';
+import type { AgentContext, AgentStep } from '#agent/context.ts';
 import { hardwareVersions, versionsMatch } from '#agent/hardware/active-hardware.ts';
-import type { AgentStep } from '#agent/hardware/hardware-manager.ts';
 import { advertisedSteps, stepCandidates } from '#agent/hardware/select-steps.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import { parseStepArgs, type StepOutcome } from '#shared/steps/define-step.ts';

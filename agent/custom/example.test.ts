@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { loadScriptFile } from '#agent/custom/run-script.ts';
+import { loadScriptFile } from '#agent/custom/load-script-file.ts';
 import { createInstantClock } from '#agent/testing/fake-clock.ts';
 import { silentLog } from '#shared/log.ts';
 import { type Run, run } from '#shared/process/run.ts';

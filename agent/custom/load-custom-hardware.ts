@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { CustomModule } from '#agent/custom/custom-modules.ts';
-import { listScriptFiles, loadScriptFile } from '#agent/custom/run-script.ts';
+import { listScriptFiles, loadScriptFile } from '#agent/custom/load-script-file.ts';
 import { StepPriorities } from '#agent/custom/script-file.ts';
 import { type HardwareManager, type HardwareSupport, hardwareSupport } from '#agent/hardware/hardware-manager.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { eraseAllMetadata } from '#agent/erase/erase-disks-fast.ts';
-import type { WrittenImageRecord } from '#agent/image/written-image.ts';
+import type { WrittenImageRecord } from '#agent/image-means/written-image.ts';
 import type { BlockDevice } from '#agent/storage/lsblk.ts';
 import { testDevice } from '#agent/storage/testing/test-device.ts';
 import { createInstantClock } from '#agent/testing/fake-clock.ts';

@@ -5,7 +5,7 @@ import { type ChosenDisks, chooseDisks, isDisk, isErasable, leftAlone, nameDisk 
 import { awaitSanitize } from '#agent/erase/nvme.ts';
 import { probeContents, requireNoSharedFileSystems } from '#agent/erase/probe-contents.ts';
 import { requireNoSharedStorage, requireNoTwins, requireUnusedDisks } from '#agent/erase/require-erasable.ts';
-import { readPci } from '#agent/hardware/inventory-pci.ts';
+import { readPci } from '#agent/machine/inventory-pci.ts';
 import { stopArraysOn } from '#agent/raid/delete-arrays.ts';
 import { systemRoots } from '#agent/storage/device-identity.ts';
 import { type BlockDevice, listBlockDevices } from '#agent/storage/lsblk.ts';

@@ -1,7 +1,4 @@
-import type { AgentContext } from '#agent/context.ts';
-import type { StepDefinition } from '#shared/steps/define-step.ts';
-
-export type AgentStep = StepDefinition<AgentContext>;
+import type { AgentStep } from '#agent/context.ts';
 
 /** How well a hardware manager knows this machine; the best one's step wins (agent-protocol.md §4.2). */
 export const hardwareSupport = { none: 0, generic: 1, mainline: 2, serviceProvider: 3 } as const;

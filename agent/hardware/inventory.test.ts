@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type InventoryOptions, type KernelRoots, readInventory } from '#agent/hardware/inventory.ts';
-import { listPhysicalInterfaces } from '#agent/hardware/network-interfaces.ts';
+import { listPhysicalInterfaces } from '#agent/machine/network-interfaces.ts';
 import { ranWell } from '#agent/testing/fake-services.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { silentLog } from '#shared/log.ts';

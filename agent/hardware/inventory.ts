@@ -3,7 +3,7 @@ import { type BmcInfo, readBmc } from '#agent/hardware/inventory-bmc.ts';
 import { type Boards, readBoards } from '#agent/hardware/inventory-boards.ts';
 import { readContents } from '#agent/hardware/inventory-contents.ts';
 import { type DiskSaying, readHealth } from '#agent/hardware/inventory-health.ts';
-import { type PciInventory, readPci } from '#agent/hardware/inventory-pci.ts';
+import { type PciInventory, readPci } from '#agent/machine/inventory-pci.ts';
 import {
   type BootInfo,
   type CpuInfo,
@@ -11,8 +11,8 @@ import {
   readCpu,
   readMemory,
   readSystemVendor,
-} from '#agent/hardware/inventory-system.ts';
-import { type InterfaceInfo, readInterfaces } from '#agent/hardware/network-interfaces.ts';
+} from '#agent/machine/inventory-system.ts';
+import { type InterfaceInfo, readInterfaces } from '#agent/machine/network-interfaces.ts';
 import type { LldpByNic } from '#agent/network/listen-lldp.ts';
 import { type BlockDevice, listBlockDevices } from '#agent/storage/lsblk.ts';
 import { readRestingArrays } from '#agent/storage/resting-arrays.ts';

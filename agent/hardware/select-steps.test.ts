@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import type { AgentStep } from '#agent/context.ts';
 import { activateHardware, hardwareVersions, versionsMatch } from '#agent/hardware/active-hardware.ts';
-import { type AgentStep, hardwareSupport } from '#agent/hardware/hardware-manager.ts';
+import { hardwareSupport } from '#agent/hardware/hardware-manager.ts';
 import { advertisedSteps, stepCandidates } from '#agent/hardware/select-steps.ts';
 import { fakeHardware } from '#agent/testing/fake-services.ts';
 import { defineStep } from '#shared/steps/define-step.ts';

@@ -1,5 +1,5 @@
+import type { AgentStep } from '#agent/context.ts';
 import type { ActiveHardware, ActiveManager } from '#agent/hardware/active-hardware.ts';
-import type { AgentStep } from '#agent/hardware/hardware-manager.ts';
 import { argRules } from '#shared/steps/arg-rules.ts';
 import { argsInfo } from '#shared/steps/define-step.ts';
 import type { ArgRules, ArgsInfo, DiskLoss, StepKind } from '#shared/wire/step.ts';

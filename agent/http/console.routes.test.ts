@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { CommandRunner } from '#agent/commands/command-runner.ts';
 import { createApp } from '#agent/http/app.ts';
-import { startServer } from '#agent/http/server.ts';
+import { startServer } from '#agent/serve/server.ts';
 import { fakeServices } from '#agent/testing/fake-services.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { silentLog } from '#shared/log.ts';

@@ -9,7 +9,7 @@ import type { RequestedPartitions } from '#agent/image/requested-partitions.ts';
 import { transferOf } from '#agent/image/transfer-of.ts';
 import { writeConfigDriveTo } from '#agent/image/write-config-drive.ts';
 import { type ImageTarget, type WriteImageOptions, writeImage } from '#agent/image/write-image.ts';
-import { digestHead, type WrittenImage } from '#agent/image/written-image.ts';
+import { digestHead, type WrittenImage } from '#agent/image-means/written-image.ts';
 import { readTables } from '#agent/storage/disk-tables.ts';
 import { nameFileSystem, readRootFileSystem, rootFileSystems } from '#agent/storage/file-systems.ts';
 import type { BlockDevice, ProbedPartition } from '#agent/storage/lsblk.ts';

@@ -5,7 +5,7 @@ import { type Disk, openDisk, openExclusive } from '#agent/image/disk/disk.ts';
 import type { ExpectedChecksum } from '#agent/image/fetch/expected-checksum.ts';
 import { transferOf } from '#agent/image/transfer-of.ts';
 import { type WriteImageOptions, writeImage } from '#agent/image/write-image.ts';
-import { digestHead, type WrittenImage } from '#agent/image/written-image.ts';
+import { digestHead, type WrittenImage } from '#agent/image-means/written-image.ts';
 import { type BlockDevice, runLsblk } from '#agent/storage/lsblk.ts';
 import { readPartitionTable } from '#agent/storage/partition-table.ts';
 import { moveBackupGpt } from '#agent/storage/sgdisk.ts';

@@ -1,6 +1,6 @@
 import { readFile, readlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { listPhysicalInterfaces } from '#agent/hardware/network-interfaces.ts';
+import { listPhysicalInterfaces } from '#agent/machine/network-interfaces.ts';
 import { lsblkArguments, parseLsblk } from '#agent/storage/lsblk.ts';
 import type { Log } from '#shared/log.ts';
 import type { Run } from '#shared/process/run.ts';

@@ -1,9 +1,9 @@
-import { readBootMode } from '#agent/boot/efibootmgr.ts';
 import { type BootChoice, chooseGrubEntry } from '#agent/kexec/grub-menu.ts';
 import { notUnderstood } from '#agent/kexec/grub-script.ts';
 import { readGrubEnvironment, readLoaderEntries } from '#agent/kexec/loader-entries.ts';
 import { listImageNames, readImageText } from '#agent/kexec/read-image-file.ts';
 import { chooseSystemdBootEntry, readSystemdBoot, type SystemdBootEntry } from '#agent/kexec/systemd-boot.ts';
+import { readBootMode } from '#agent/machine/boot-mode.ts';
 import type { ProbedPartition } from '#agent/storage/lsblk.ts';
 import { mountHarmless, withMounted } from '#agent/storage/mount.ts';
 import { AppError } from '#shared/errors/app-error.ts';

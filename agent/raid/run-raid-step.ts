@@ -1,5 +1,5 @@
-import { readBootMode } from '#agent/boot/efibootmgr.ts';
 import type { AgentContext, CommandNode } from '#agent/context.ts';
+import { readBootMode } from '#agent/machine/boot-mode.ts';
 import { createArrays } from '#agent/raid/create-arrays.ts';
 import { describeRaid, type RaidConfig } from '#agent/raid/raid-config.ts';
 import { readCapability } from '#agent/storage/capabilities.ts';

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { cleanBootEntries } from '#agent/boot/clean-boot-entries.ts';
-import { readBootMode } from '#agent/boot/efibootmgr.ts';
 import type { AgentContext } from '#agent/context.ts';
+import { readBootMode } from '#agent/machine/boot-mode.ts';
 import { CleanNvramArgs } from '#shared/in-band/step-args.ts';
 import { defineStep } from '#shared/steps/define-step.ts';
 

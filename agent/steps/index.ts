@@ -1,4 +1,4 @@
-import type { AgentStep } from '#agent/hardware/hardware-manager.ts';
+import type { AgentStep } from '#agent/context.ts';
 import { biosSteps } from '#agent/steps/bios.ts';
 import { burninSteps } from '#agent/steps/burnin.ts';
 import { cleanUefiNvram } from '#agent/steps/clean-uefi-nvram.ts';

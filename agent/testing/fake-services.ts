@@ -1,6 +1,7 @@
 import type { CommandServices } from '#agent/commands/command.ts';
+import type { AgentStep } from '#agent/context.ts';
 import type { ActiveHardware } from '#agent/hardware/active-hardware.ts';
-import { type AgentStep, type HardwareManager, hardwareSupport } from '#agent/hardware/hardware-manager.ts';
+import { type HardwareManager, hardwareSupport } from '#agent/hardware/hardware-manager.ts';
 import { createInstantClock } from '#agent/testing/fake-clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { silentLog } from '#shared/log.ts';

@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { copyFile, cp, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { listScriptFiles, loadScriptFile } from '#agent/custom/run-script.ts';
+import { listScriptFiles, loadScriptFile } from '#agent/custom/load-script-file.ts';
 import { type BuildContext, paths } from '#image-build/build-context.ts';
 import { hashOf, sourceHash } from '#image-build/files.ts';
 import { type AgentBundle, scriptFolder } from '#image-build/ramdisk/agent-bundle.ts';

@@ -20,6 +20,24 @@ export const floors: readonly (readonly string[])[] = [
   ['model'],
 ];
 
+/** The agent's, in the same way; files beside the folders are rooms of their own. */
+export const agentFloors: readonly (readonly string[])[] = [
+  ['main.ts'],
+  ['agent.ts'],
+  ['http', 'inspection'],
+  ['agent-inventory.ts', 'commands', 'custom', 'session.ts'],
+  ['hardware', 'heartbeat.ts'],
+  ['lookup.ts', 'set-clock.ts', 'steps'],
+  ['kexec', 'plugin'],
+  ['boot', 'burnin'],
+  ['erase', 'inject'],
+  ['image', 'raid'],
+  ['bios', 'scripts', 'storage'],
+  ['context.ts', 'machine', 'serve'],
+  ['advertised-address.ts', 'api', 'config.ts', 'console', 'image-means', 'network', 'progress.ts', 'recent-log.ts'],
+  ['say.ts', 'tls.ts', 'version.ts'],
+];
+
 /** Floors below that are none of a folder's business. */
 const strangers: Readonly<Record<string, (folder: string) => boolean>> = {
   // what talks to hardware and clusters is given what it needs, and knows no rows
@@ -37,21 +55,22 @@ export function folderOf(path: string): string {
   return path.split('/')[1] ?? '';
 }
 
-/** `flows/engine/run-flow.ts → start/conductor-steps.ts` for each import of the conductor that the table forbids. */
-export function findOffences(sources: readonly Source[]): string[] {
-  const height = new Map(floors.flatMap((folders, index) => folders.map((folder) => [folder, index] as const)));
+/** `flows/engine/run-flow.ts → start/conductor-steps.ts` for each import of the program that its table forbids. */
+export function findOffences(sources: readonly Source[], program: 'conductor' | 'agent' = 'conductor'): string[] {
+  const table = program === 'agent' ? agentFloors : floors;
+  const height = new Map(table.flatMap((folders, index) => folders.map((folder) => [folder, index] as const)));
   const isForbidden = (importer: string, imported: string): boolean => {
     const [from, to] = [folderOf(importer), folderOf(imported)];
     if (from === to) return false;
-    if (strangers[from]?.(imported.replace('conductor/', ''))) return true;
-    return !((height.get(to) ?? -1) > (height.get(from) ?? floors.length));
+    if (program === 'conductor' && strangers[from]?.(imported.replace('conductor/', ''))) return true;
+    return !((height.get(to) ?? -1) > (height.get(from) ?? table.length));
   };
   return sources
-    .filter((source) => isProduct(source) && source.path.startsWith('conductor/'))
+    .filter((source) => isProduct(source) && source.path.startsWith(`${program}/`))
     .flatMap(({ path, imports, typeImports }) =>
       [...imports, ...typeImports]
-        .filter((imported) => imported.startsWith('conductor/') && isForbidden(path, imported))
-        .map((imported) => `${path} → ${imported}`.replaceAll('conductor/', '')),
+        .filter((imported) => imported.startsWith(`${program}/`) && isForbidden(path, imported))
+        .map((imported) => `${path} → ${imported}`.replaceAll(`${program}/`, '')),
     )
     .sort();
 }

@@ -99,7 +99,10 @@ describe('a plan', () => {
 
   test.each([
     [{ target: 'clean' }, 'clean_steps: it must be given'],
-    [{ target: 'active', clean_steps: [step('wipe')] }, "clean_steps: it is only possible with target clean, not with 'active'"],
+    [
+      { target: 'active', clean_steps: [step('wipe')] },
+      "clean_steps: it is only possible with target clean, not with 'active'",
+    ],
     [{ target: 'fly' }, 'target: must be one of active'],
     [{ deploy_steps: [{ ...step('boot_instance'), args: {}, priority: 0 }] }, "is the conductor's own step"],
   ])('of %j is refused', async (body, fault) => {

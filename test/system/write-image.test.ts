@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Behaviour, serveImage } from '#agent/image/testing/image-server.ts';
 import { fetchConfigDrive, writeConfigDrive } from '#agent/image/write-config-drive.ts';
 import { writeWholeDisk } from '#agent/image/write-whole-disk.ts';
-import type { WrittenImage } from '#agent/image/written-image.ts';
+import type { WrittenImage } from '#agent/image-means/written-image.ts';
 import { type BlockDevice, runLsblk } from '#agent/storage/lsblk.ts';
 import { probePartitions } from '#agent/storage/partition-table.ts';
 import { testDevice } from '#agent/storage/testing/test-device.ts';

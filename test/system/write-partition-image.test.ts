@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readRequestedPartitions } from '#agent/image/requested-partitions.ts';
 import { serveImage } from '#agent/image/testing/image-server.ts';
 import { writePartitionImage } from '#agent/image/write-partition-image.ts';
-import type { WrittenImage } from '#agent/image/written-image.ts';
+import type { WrittenImage } from '#agent/image-means/written-image.ts';
 import { type BlockDevice, type ProbedPartition, runLsblk } from '#agent/storage/lsblk.ts';
 import { probePartitions } from '#agent/storage/partition-table.ts';
 import { readDiskTable } from '#agent/storage/sfdisk.ts';

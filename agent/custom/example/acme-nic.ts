@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { AgentContext } from '#agent/context.ts';
 import { type HardwareManager, hardwareSupport } from '#agent/hardware/hardware-manager.ts';
-import { listPhysicalInterfaces } from '#agent/hardware/network-interfaces.ts';
+import { listPhysicalInterfaces } from '#agent/machine/network-interfaces.ts';
 import { defineStep } from '#shared/steps/define-step.ts';
 
 /** Turns off pause frames on every NIC; an example of a step in TypeScript. */

@@ -10,9 +10,9 @@ import { createDiskWriter, type DiskWriter, tooSmall } from '#agent/image/disk/d
 import type { KeptConnections } from '#agent/image/fetch/connection.ts';
 import type { ImageSource } from '#agent/image/fetch/image-source.ts';
 import type { ChunkSupply } from '#agent/image/neighbours/chunk-supply.ts';
-import type { Share } from '#agent/image/neighbours/share.ts';
 import { openSupply } from '#agent/image/neighbours/shared-supply.ts';
 import type { CheckHead, ImageTarget, WrittenBytes } from '#agent/image/write-image.ts';
+import type { Share } from '#agent/image-means/image-share.ts';
 import { type ChunkIndex, parseChunkIndex } from '#shared/chunks/chunk-index.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { BytesByOrigin } from '#shared/wire/progress.ts';

@@ -2,13 +2,13 @@ import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import {
   chooseRequests,
-  type Member,
   ownerOf,
   reach,
   type Situation,
   seedOf,
   type Want,
 } from '#agent/image/neighbours/choose-requests.ts';
+import type { Member } from '#agent/image-means/image-share.ts';
 import { array, assert, boolean, integer, nat, option, property, record, uniqueArray } from '#test/fuzz/fast-check.ts';
 
 const digest = (text: string): string => createHash('sha256').update(text).digest('hex');

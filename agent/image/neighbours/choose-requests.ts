@@ -1,21 +1,4 @@
-/** A machine that writes the same image, as far as this one knows it. */
-export interface Member {
-  readonly id: string;
-  /** `seedOf` its id. */
-  readonly seed: number;
-  /** It has every chunk of the image before this one. */
-  readonly done: number;
-  /** Requests to it under way. */
-  readonly busy: number;
-  /** It sends in time, as far as it has been asked: one that has not yet is asked for one at a time. */
-  readonly known: boolean;
-  /**
-   * It is late, or has failed and not made up for it: it is waited for half as long, and no chunk is left to it while the
-   * server is idle.
-   */
-  readonly doubtful: boolean;
-}
-
+import type { Member } from '#agent/image-means/image-share.ts';
 /** A chunk that this machine lacks. */
 export interface Want {
   /** Its number in the image. */

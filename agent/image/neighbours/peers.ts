@@ -1,8 +1,9 @@
 import type { KeptConnections } from '#agent/image/fetch/connection.ts';
 import { readAll } from '#agent/image/fetch/fetch-small.ts';
 import { type HttpAnswer, httpGet } from '#agent/image/fetch/http-body.ts';
-import { hedgeAfter, type Member, seedOf } from '#agent/image/neighbours/choose-requests.ts';
+import { hedgeAfter, seedOf } from '#agent/image/neighbours/choose-requests.ts';
 import { doneHeader, waitHeader } from '#agent/image/neighbours/serve-chunks.ts';
+import type { PeerQuestion, Peers } from '#agent/image-means/image-share.ts';
 import type { Clock } from '#shared/clock.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
@@ -43,40 +44,6 @@ interface Peer extends Neighbour {
   restsUntil: number;
   heardAt: number;
   greeting: boolean;
-}
-
-/** The neighbours of one image, and what was seen of them. */
-export interface Peers {
-  /** Lists the members that may be asked now. */
-  members(): readonly Member[];
-  /** How many were named and have not answered yet. */
-  unheard(): number;
-  /** The conductor names a neighbour. With another address or certificate than before it has begun again, and is a new one. */
-  add(neighbour: Neighbour): void;
-  /** A neighbour has shown its ticket, maybe an old one: a known one stays what it is. */
-  meet(neighbour: Neighbour): void;
-  /**
-   * Asks a neighbour for a chunk.
-   * @param takes is given what it sent; throws for what is not that chunk
-   * @throws AppError `aborted` by the signal; what asking or `takes` throws: then it is not asked for a while, or never
-   */
-  ask(request: PeerQuestion): Promise<'sent' | 'not yet' | 'not here'>;
-  /** Asks those from whom nothing was heard lately how far they are; never throws. */
-  greet(): Promise<void>;
-  /** Milliseconds that a chunk of a neighbour takes lately. */
-  chunkMs(): number | undefined;
-  close(): void;
-}
-
-export interface PeerQuestion {
-  readonly member: string;
-  readonly chunkId: string;
-  /** Its number in the image. */
-  readonly at: number;
-  readonly maxBytes: number;
-  readonly takes: (packed: Buffer) => Promise<void>;
-  readonly serverMs: number | undefined;
-  readonly signal: AbortSignal;
 }
 
 export interface PeersOptions {

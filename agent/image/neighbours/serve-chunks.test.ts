@@ -2,8 +2,8 @@ import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect, test, vi } from 'vitest';
-import { startServer } from '#agent/http/server.ts';
 import { serveChunks } from '#agent/image/neighbours/serve-chunks.ts';
+import { startServer } from '#agent/serve/server.ts';
 import { systemClock } from '#shared/clock.ts';
 import { signTicket } from '#shared/wire/neighbours.ts';
 

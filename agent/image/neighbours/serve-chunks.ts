@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { type Context, Hono } from 'hono';
+import type { Offer } from '#agent/image-means/image-share.ts';
 import type { Clock } from '#shared/clock.ts';
 import { limitAtOnce } from '#shared/in-parallel.ts';
 import { openTicket, type Ticket } from '#shared/wire/neighbours.ts';
@@ -21,17 +22,6 @@ const mostKnown = 256;
 const mostStallMs = 20_000;
 /** 800 Mbit/s: the machine's own traffic needs room on the link, too. */
 const bytesPerSecond = 100e6;
-
-/** Chunks that a machine has to offer. */
-export interface Offer {
-  /** The ticket that it has itself: only the holders of another of the same group are served. */
-  readonly group: () => string | undefined;
-  readonly publicKey: () => KeyObject | undefined;
-  readonly done: () => number;
-  /** The chunk, packed by zstd, if it is here or comes in time. @throws the signal's reason */
-  readonly find: (chunkId: string, waitMs: number, signal: AbortSignal) => Promise<Uint8Array | 'not yet' | undefined>;
-  readonly meet: (ticket: Ticket) => void;
-}
 
 /**
  * Serves chunks to machines that deploy the same image: `GET /` says how far this one is, `GET /<chunk id>` sends a

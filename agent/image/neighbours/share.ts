@@ -1,28 +1,14 @@
 import { createHash, createPublicKey, type KeyObject, X509Certificate } from 'node:crypto';
 import type { AgentConfig } from '#agent/config.ts';
-import { type RunningServer, startServer } from '#agent/http/server.ts';
-import { createPeers, type Peers } from '#agent/image/neighbours/peers.ts';
-import { type Offer, serveChunks } from '#agent/image/neighbours/serve-chunks.ts';
+import { createPeers } from '#agent/image/neighbours/peers.ts';
+import { serveChunks } from '#agent/image/neighbours/serve-chunks.ts';
+import type { Offer, Peers, Share } from '#agent/image-means/image-share.ts';
+import { type RunningServer, startServer } from '#agent/serve/server.ts';
 import type { ServerCertificate } from '#agent/tls.ts';
 import type { Clock } from '#shared/clock.ts';
 import { AppError, isRetryable } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
 import { type NeighboursAnswer, type NeighboursRequest, openTicket } from '#shared/wire/neighbours.ts';
-
-/** An image that is being written, and offered to the machines that write it too. */
-export interface Share {
-  /** This machine's id among them; empty until the conductor has sent it. */
-  self(): string;
-  readonly peers: Peers;
-  /** Offers what there is; nothing is offered before. */
-  offer(what: Pick<Offer, 'done' | 'find'>): void;
-  /** Called when there is another neighbour, or one has reported its progress. @returns stops it */
-  onChange(listener: () => void): () => void;
-  /** The image is written: it is offered for a while still. */
-  linger(): void;
-  /** Nothing is offered any more. */
-  end(): void;
-}
 
 export interface Sharing {
   /** Begins at once, without a neighbour; ends the share before. @param image the checksum of its index */

@@ -7,9 +7,8 @@ import { type ChunkSupply, type SuppliedChunk, supplyFromServer } from '#agent/i
 import { createPackedStore, type PackedStore } from '#agent/image/neighbours/packed-store.ts';
 import { smooth } from '#agent/image/neighbours/peers.ts';
 import { readBack } from '#agent/image/neighbours/read-back.ts';
-import type { Offer } from '#agent/image/neighbours/serve-chunks.ts';
-import type { Share } from '#agent/image/neighbours/share.ts';
 import { createWantedChunks, type Wanted, type WantedChunks } from '#agent/image/neighbours/wanted-chunks.ts';
+import type { Offer, Share } from '#agent/image-means/image-share.ts';
 import { type Chunk, type ChunkIndex, packedLimit } from '#shared/chunks/chunk-index.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

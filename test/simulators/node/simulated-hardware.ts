@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { AgentContext } from '#agent/context.ts';
-import { type AgentStep, type HardwareManager, hardwareSupport } from '#agent/hardware/hardware-manager.ts';
+import type { AgentContext, AgentStep } from '#agent/context.ts';
+import { type HardwareManager, hardwareSupport } from '#agent/hardware/hardware-manager.ts';
 import type { DiskInfo } from '#agent/hardware/inventory.ts';
 import { systemClock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';

@@ -1,6 +1,6 @@
 import { createHash, X509Certificate } from 'node:crypto';
 import { Hono } from 'hono';
-import { startServer } from '#agent/http/server.ts';
+import { startServer } from '#agent/serve/server.ts';
 import { createServerCertificate } from '#agent/tls.ts';
 import { askPeer } from '#shared/peers/ask-peer.ts';
 

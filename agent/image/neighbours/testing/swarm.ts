@@ -1,8 +1,8 @@
 import { createHash, generateKeyPairSync, X509Certificate } from 'node:crypto';
 import { Hono } from 'hono';
-import { startServer } from '#agent/http/server.ts';
 import { doneHeader } from '#agent/image/neighbours/serve-chunks.ts';
 import { createSharing, type Sharing, type SharingOptions } from '#agent/image/neighbours/share.ts';
+import { startServer } from '#agent/serve/server.ts';
 import { createServerCertificate } from '#agent/tls.ts';
 import { systemClock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';

@@ -3,7 +3,7 @@ import { get, type IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { Hono } from 'hono';
 import { afterEach, expect, test } from 'vitest';
-import { type ConnectionLimits, startServer } from '#agent/http/server.ts';
+import { type ConnectionLimits, startServer } from '#agent/serve/server.ts';
 import { eventually } from '#test/support/eventually.ts';
 
 const closing: (() => unknown)[] = [];

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { verify } from 'unixcrypt';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { CommandRunner } from '#agent/commands/command-runner.ts';
-import { finalizeRescue } from '#agent/rescue/finalize-rescue.ts';
+import { finalizeRescue } from '#agent/commands/finalize-rescue.ts';
 import { fakeServices, ranWell } from '#agent/testing/fake-services.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readProgress } from '#agent/custom/run-script.ts';
+import { readProgress } from '#agent/scripts/run-script.ts';
 import { cpuMs } from '#test/support/cpu-time.ts';
 
 test('progress is the text after the mark', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseLspci, readPci } from '#agent/hardware/inventory-pci.ts';
+import { parseLspci, readPci } from '#agent/machine/inventory-pci.ts';
 import { ranWell } from '#agent/testing/fake-services.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { silentLog } from '#shared/log.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { requiredFormat } from '#agent/image/image-policy.ts';
+import { requiredFormat } from '#agent/image-means/image-policy.ts';
 
 test('a conductor that says nothing permits all', () => {
   expect(requiredFormat('qcow2', {})).toBe('qcow2');

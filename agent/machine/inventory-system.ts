@@ -1,8 +1,8 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { arch } from 'node:os';
 import { join } from 'node:path';
-import { readBootMode } from '#agent/boot/efibootmgr.ts';
-import { readAttribute } from '#agent/hardware/network-interfaces.ts';
+import { readBootMode } from '#agent/machine/boot-mode.ts';
+import { readAttribute } from '#agent/machine/network-interfaces.ts';
 import { filledIn, realSerial, realUuid } from '#shared/machine-identity.ts';
 
 export interface BootInfo {
