@@ -1,6 +1,8 @@
+import type { FleetEvents } from '#conductor/api/events.ts';
 import type { FlowSummaryView } from '#conductor/api/flows.ts';
 import { get, getAll, LoginNeeded, NoAnswer } from '#conductor/board/data/ask-api.ts';
 import type { BoardNode } from '#conductor/board/render/render-board.ts';
+import { type FleetNodeField, fleetNodeFields } from '#conductor/model/fleet-node.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { imageNameOf, rackOf, rackUnitOf } from '#conductor/model/node-words.ts';
 
@@ -13,8 +15,13 @@ declare const EventSource: new (path: string) => Stream;
 const closed = 2;
 
 const againMs = 2000;
-const fields =
-  'uuid,name,provision_state,power_state,maintenance,maintenance_reason,fault,last_error,resource_class,driver,conductor_group,owner,traits,properties,extra,instance_info';
+/** Fields of events that lists have within others. */
+const within: Partial<Record<FleetNodeField, string>> = {
+  rack: 'properties',
+  rack_unit: 'extra',
+  image: 'instance_info',
+};
+const fields = fleetNodeFields.map((field) => within[field] ?? field).join();
 /** Time without any event after which the stream is taken to be cut: `beat` comes every ten seconds. */
 const silentMs = 40_000;
 
@@ -111,26 +118,17 @@ export function followFleet(
     const stream = new EventSource('v1/events');
     state.stream = stream;
     state.openedAt = Date.now();
-    const on = (type: string, listener: (data: unknown) => void): void =>
+    const on = <Type extends keyof FleetEvents>(type: Type, listener: (data: FleetEvents[Type]) => void): void =>
       stream.addEventListener(type, ({ data = '{}' }) => {
-        listener(JSON.parse(data));
+        listener(JSON.parse(data) as FleetEvents[Type]);
         if (fleet.isKnown) hear();
       });
     on('beat', () => undefined);
-    for (const type of ['hello', 'reload']) on(type, () => void fetchAll().catch(fail));
-    on('node', (data) => {
-      const node = data as BoardNode;
-      take(({ nodes }) => nodes.set(node.uuid, node) && node.uuid);
-    });
-    on('flow', (data) => {
-      const flow = data as FlowSummaryView;
-      take(({ flows }) => flows.set(flow.uuid, flow) && flow.node_uuid);
-    });
+    for (const type of ['hello', 'reload'] as const) on(type, () => void fetchAll().catch(fail));
+    on('node', (node) => take(({ nodes }) => nodes.set(node.uuid, node) && node.uuid));
+    on('flow', (flow) => take(({ flows }) => flows.set(flow.uuid, flow) && flow.node_uuid));
     on('action', onAction);
-    on('gone', (data) => {
-      const { kind, uuid } = data as { readonly kind: string; readonly uuid: string };
-      take((now) => forget(now, kind, uuid));
-    });
+    on('gone', ({ kind, uuid }) => take((now) => forget(now, kind, uuid)));
     on('logout', () => fail(new LoginNeeded('the login has ended')));
     stream.addEventListener('error', () => {
       // a stream that is refused says no reason: another request does

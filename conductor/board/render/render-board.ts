@@ -1,29 +1,11 @@
+import type { FleetEvents } from '#conductor/api/events.ts';
 import type { FlowSummaryView } from '#conductor/api/flows.ts';
 import { foreign, type Html, html, nothing, renderTime } from '#conductor/board/render/html.ts';
 import { formatBytes, formatDuration, spanMs } from '#conductor/cli/shell/format-units.ts';
 import type { Progress } from '#shared/wire/progress.ts';
 
-/** Fields that the board needs of `GET /v1/nodes`. */
-export interface BoardNode {
-  readonly uuid: string;
-  readonly name: string | null;
-  readonly provision_state: string;
-  readonly power_state: string | null;
-  readonly maintenance: boolean;
-  readonly maintenance_reason: string | null;
-  readonly fault: string | null;
-  readonly last_error: string | null;
-  readonly resource_class: string | null;
-  readonly driver: string;
-  readonly conductor_group: string;
-  readonly owner: string | null;
-  readonly rack: string | null;
-  /** The lowest unit of the rack that the machine fills, from 1 at the bottom; `null` = nobody has noted it. */
-  readonly rack_unit: number | null;
-  /** Name of the image that is or will be deployed: the last part of its address. */
-  readonly image: string | null;
-  readonly traits: readonly string[];
-}
+/** A node as the board has it, from lists and from events. */
+export type BoardNode = Readonly<FleetEvents['node']>;
 
 /** A node at work with its flow, or one at rest. */
 export type BoardRow =

@@ -1,9 +1,11 @@
 import { eq, sql } from 'drizzle-orm';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { FleetNode } from '#conductor/api/events.ts';
 import { type KnownNodes, readNodes } from '#conductor/flows/watch/read-changed-nodes.ts';
 import type { Database } from '#conductor/kernel/db/open.ts';
 import { rowsOf } from '#conductor/kernel/db/query/statement.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import { fleetNodeFields } from '#conductor/model/fleet-node.ts';
 import { imageNameOf, rackUnitOf } from '#conductor/model/node-words.ts';
 import * as fc from '#test/fuzz/fast-check.ts';
 import { openTestDatabase } from '#test/support/test-database.ts';
@@ -101,6 +103,18 @@ test('only what was written since is fetched', async () => {
   // the same object: it was not read again
   expect(after.subjects.get(second)).toBe(before.subjects.get(second));
   expect(after.readAllAt).toBe(before.readAllAt);
+});
+
+test('a node is read as its event describes it, with all the fields that lists are asked for', async () => {
+  const { db } = database;
+  await db.delete(nodes);
+  const [uuid = ''] = uuids;
+  await db.insert(nodes).values({ uuid, ...blank, extra: { rack: 7 }, owner: 'ours', lessee: 'theirs' });
+  const subject = (await readNodes(db, undefined)).subjects.get(uuid);
+  const event = FleetNode.parse(JSON.parse(subject?.body ?? ''));
+  expect(event).toMatchObject({ rack: '7', traits: [], owner: 'ours' });
+  expect(Object.keys(event).sort()).toEqual([...fleetNodeFields].sort());
+  expect(subject?.lessee).toBe('theirs');
 });
 
 test('a horizon that the database has not come to, as after a restore, is not believed', async () => {

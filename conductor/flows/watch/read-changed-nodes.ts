@@ -1,9 +1,11 @@
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import { z } from 'zod';
+import { type FleetEvents, FleetNode } from '#conductor/api/events.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { rowsOf } from '#conductor/kernel/db/query/statement.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { nodeTraits } from '#conductor/kernel/db/schema/node-parts.ts';
+import { type FleetNodeField, fleetNodeFields } from '#conductor/model/fleet-node.ts';
 import { imageNamePattern } from '#conductor/model/node-words.ts';
 
 /** Subject of an event in the stream, as it is now; applying it twice does no harm. */
@@ -25,25 +27,12 @@ export interface KnownNodes {
   readonly readAllAt: number;
 }
 
-const NodeState = z.object({
-  uuid: z.string(),
-  name: z.string().nullable(),
-  provision_state: z.string(),
-  power_state: z.string().nullable(),
-  maintenance: z.boolean(),
-  maintenance_reason: z.string().nullable(),
-  fault: z.string().nullable(),
-  last_error: z.string().nullable(),
-  resource_class: z.string().nullable(),
-  driver: z.string(),
-  conductor_group: z.string(),
-  rack: z.string().nullable(),
-  rack_unit: z.number().nullable(),
-  image: z.string().nullable(),
-  traits: z.array(z.string()),
-  owner: z.string().nullable(),
-  lessee: z.string().nullable(),
-});
+/** Composes the `data` of an event of this kind. */
+export function dataOf<Kind extends keyof FleetEvents>(_kind: Kind, data: FleetEvents[Kind]): string {
+  return JSON.stringify(data);
+}
+
+const NodeState = FleetNode.extend({ lessee: z.string().nullable() });
 const Row = z.object({
   horizon: z.string(),
   count: z.number(),
@@ -69,6 +58,18 @@ const unitColumn = sql.join(
 /** The image as `imageNameOf` has it: its address may hold secrets. */
 const imageColumn = sql`case when jsonb_typeof(${nodes.instanceInfo} -> 'image_source') = 'string' then substring(${nodes.instanceInfo} ->> 'image_source' from ${imageNamePattern.source}) end`;
 const traitsColumn = sql`array(select trait from ${nodeTraits} where ${nodeTraits.nodeUuid} = ${nodes.uuid} order by trait)`;
+
+/** Fields that are no column of `nodes` by the same name. */
+const computed: Partial<Record<FleetNodeField, SQL>> = {
+  rack: sql`coalesce(${rackColumn})`,
+  rack_unit: sql`coalesce(${unitColumn})`,
+  image: imageColumn,
+  traits: traitsColumn,
+};
+const columns = sql.join(
+  fleetNodeFields.map((field) => sql`${computed[field] ?? sql.identifier(field)} as ${sql.identifier(field)}`),
+  sql`, `,
+);
 
 /** Whatever a comparison by transactions might overlook is found then. */
 const readAllEveryMs = 60_000;
@@ -99,9 +100,7 @@ async function readSince(
         )
         select now.*, case when changed.uuid is null then null else to_jsonb(changed) end as node
         from now left join (
-          select uuid, name, provision_state, power_state, maintenance, maintenance_reason, fault, last_error, resource_class,
-            owner, lessee, driver, conductor_group, coalesce(${rackColumn}) as rack,
-            coalesce(${unitColumn}) as rack_unit, ${imageColumn} as image, ${traitsColumn} as traits
+          select ${columns}, lessee
           from ${nodes} where ${known ? sql`age(xmin) <= ${since}` : sql`true`}
         ) changed on true`),
     ),
@@ -111,7 +110,7 @@ async function readSince(
   for (const { node } of rows) {
     if (!node) continue;
     const { lessee, ...state } = node;
-    const body = JSON.stringify(state);
+    const body = dataOf('node', state);
     subjects.set(node.uuid, { kind: 'node', uuid: node.uuid, body, owner: node.owner, lessee });
   }
   const isWhole = isKnown && subjects.size === count;

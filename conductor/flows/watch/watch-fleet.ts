@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { describeState, listActions } from '#conductor/flows/site-actions/action-store.ts';
 import { listFlows } from '#conductor/flows/watch/list-flows.ts';
-import { type KnownNodes, readNodes, type Subject } from '#conductor/flows/watch/read-changed-nodes.ts';
+import { dataOf, type KnownNodes, readNodes, type Subject } from '#conductor/flows/watch/read-changed-nodes.ts';
 import type { KernelContext } from '#conductor/kernel/context.ts';
 import { rowsOf } from '#conductor/kernel/db/query/statement.ts';
 
@@ -159,11 +159,11 @@ async function readFleet(context: WatchContext, former: Reading | undefined): Pr
   const subjects = new Map(nodes.subjects);
   for (const flow of await readFlows(context)) {
     const owner = subjects.get(flow.node_uuid)?.owner ?? null;
-    subjects.set(flow.uuid, { kind: 'flow', uuid: flow.uuid, body: JSON.stringify(flow), owner, lessee: null });
+    subjects.set(flow.uuid, { kind: 'flow', uuid: flow.uuid, body: dataOf('flow', flow), owner, lessee: null });
   }
   for (const action of await listActions(context.db, { limit: shownActions })) {
     const { id, name, error } = action;
-    const body = JSON.stringify({ id, name, state: describeState(action), error });
+    const body = dataOf('action', { id, name, state: describeState(action), error });
     subjects.set(id, { kind: 'action', uuid: id, body, owner: null, lessee: null });
   }
   const ended = (await databaseTime(context)) + 1;

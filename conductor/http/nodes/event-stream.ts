@@ -1,4 +1,5 @@
-import type { Subject } from '#conductor/flows/watch/read-changed-nodes.ts';
+import type { FleetEvents } from '#conductor/api/events.ts';
+import { dataOf, type Subject } from '#conductor/flows/watch/read-changed-nodes.ts';
 import type { Change, FleetWatch } from '#conductor/flows/watch/watch-fleet.ts';
 
 /** Limit of pending events of one reader: one that is further behind fetches everything again. */
@@ -29,7 +30,7 @@ export async function openEventStream(options: StreamOptions): Promise<ReadableS
   const pending = pendingEvents(project);
   const state = {
     readAt: 0,
-    last: undefined as string | undefined,
+    last: undefined as 'logout' | 'bye' | undefined,
     isOver: false,
     missedBeats: 0,
     /** Ends the stream under a reader that takes nothing. */
@@ -45,7 +46,7 @@ export async function openEventStream(options: StreamOptions): Promise<ReadableS
   const watching = await watch.start(since, put);
   state.readAt = watching.readAt;
   if (watching.missed) put(watching.missed, watching.readAt);
-  const finish = (event?: string): void => {
+  const finish = (event?: 'logout' | 'bye'): void => {
     state.last ??= event;
     watching.stop();
     wake();
@@ -105,7 +106,7 @@ interface Rendered {
 }
 
 /** The id comes last: who loses the connection amid these gets them again. */
-function toBytes(events: Iterable<string>, last: string, readAt: number): Uint8Array {
+function toBytes(events: Iterable<string>, last: keyof FleetEvents, readAt: number): Uint8Array {
   return encoder.encode(`${[...events].join('')}${render(last, readAt)}`);
 }
 
@@ -152,7 +153,7 @@ function pendingEvents(project: string | undefined) {
       state.mustReload = true;
     },
     /** @param last the event with the id */
-    take: (last: string, readAt: number): Uint8Array => {
+    take: (last: keyof FleetEvents, readAt: number): Uint8Array => {
       const { only, several, mustReload } = state;
       clear();
       state.mustReload = false;
@@ -162,7 +163,7 @@ function pendingEvents(project: string | undefined) {
   };
 }
 
-function render(event: string, id?: number, data = '{}'): string {
+function render(event: keyof FleetEvents, id?: number, data = '{}'): string {
   return `${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${data}\n\n`;
 }
 
@@ -170,7 +171,7 @@ function render(event: string, id?: number, data = '{}'): string {
 function eventFor({ before, now }: Change, project: string | undefined): string | undefined {
   if (now.body === undefined || !isVisible(now, project)) {
     if (!before || !isVisible(before, project)) return undefined;
-    return render('gone', undefined, JSON.stringify({ kind: now.kind, uuid: now.uuid }));
+    return render('gone', undefined, dataOf('gone', { kind: now.kind, uuid: now.uuid }));
   }
   const isLessee = now.kind === 'node' && project !== undefined && now.owner !== project;
   const body = isLessee ? JSON.stringify({ ...(JSON.parse(now.body) as object), last_error: null }) : now.body;

@@ -1,10 +1,13 @@
 import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { FleetNode, fleetEvents } from '#conductor/api/events.ts';
+import { dataOf } from '#conductor/flows/watch/read-changed-nodes.ts';
 import { createFleetWatch } from '#conductor/flows/watch/watch-fleet.ts';
 import { createApp } from '#conductor/http/app.ts';
 import { listen } from '#conductor/http/listen.ts';
 import { openEventStream } from '#conductor/http/nodes/event-stream.ts';
 import { anybody } from '#conductor/kernel/caller.ts';
+import { fleetNodeFields } from '#conductor/model/fleet-node.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
@@ -42,8 +45,10 @@ function readEvents(body: ReadableStream<Uint8Array>) {
     text = blocks.pop() ?? '';
     for (const block of blocks) {
       const field = (name: string) => new RegExp(`^${name}: (.*)$`, 'm').exec(block)?.[1];
-      const data = JSON.parse(field('data') ?? '{}') as Event['data'];
-      seen.push({ event: field('event') ?? '', id: field('id'), data });
+      const event = field('event') as keyof typeof fleetEvents | undefined;
+      if (event === undefined) continue; // the time to wait before it is opened again
+      const data: Event['data'] = fleetEvents[event].parse(JSON.parse(field('data') ?? '{}'));
+      seen.push({ event, id: field('id'), data });
     }
     return !done;
   };
@@ -260,19 +265,21 @@ test('a slow reader is kept the last states only, and then told to reload', asyn
     stopping: stopping.signal,
     onEnd: () => ends.push('end'),
   });
-  const change = (uuid: string, body: string) => ({
-    before: undefined,
-    now: { kind: 'node' as const, uuid, body, owner: null, lessee: null },
-  });
+  const described = (await asAdmin('GET', `/v1/nodes/${await enrol('behind', 'ours')}`)).body;
+  const common = Object.fromEntries(fleetNodeFields.map((field) => [field, described[field] ?? null]));
+  const change = (uuid: string, turn = 0) => {
+    const body = dataOf('node', FleetNode.parse({ ...common, uuid, last_error: `turn ${turn}` }));
+    return { before: undefined, now: { kind: 'node' as const, uuid, body, owner: null, lessee: null } };
+  };
   // the first of them is taken at once, to be ready
-  hear.put?.([change('first', '{}')], 2);
+  hear.put?.([change('first')], 2);
   const events = readEvents(stream);
   await events.until(() => true);
-  for (let turn = 0; turn < 100; turn += 1) hear.put?.([change('a', `{"uuid":"a","turn":${turn}}`)], turn);
-  await events.until(({ data }) => data['turn'] === 99);
+  for (let turn = 0; turn < 100; turn += 1) hear.put?.([change('a', turn)], turn);
+  await events.until(({ data }) => data['last_error'] === 'turn 99');
   expect(events.seen.filter(({ data }) => data['uuid'] === 'a').length).toBeLessThanOrEqual(2);
   hear.put?.(
-    Array.from({ length: 5000 }, (_, place) => change(`n${place}`, '{}')),
+    Array.from({ length: 5000 }, (_, place) => change(`n${place}`)),
     200,
   );
   await events.until(({ event }) => event === 'reload');
