@@ -49,7 +49,7 @@ async function choose(value: string, document = 'instance_info'): Promise<void> 
 }
 
 const onItsWay = 'the machine to be on its way by kexec, or to power itself off';
-const toldToGo = 'into which the running system has been told to go';
+const goesThere = 'into which the running system has been told to go';
 
 /**
  * Waits for the end of what is under way. Where the flow waits for a machine to have gone by kexec, the time for that ends
@@ -71,7 +71,7 @@ async function awaitActive(): Promise<void> {
       await machine.endParking();
       await end('parked_until');
     }
-    if (words.includes(toldToGo) && machine.faults.cooperates === 'deaf') await end('went_at');
+    if (words.includes(goesThere) && machine.faults.cooperates === 'deaf') await end('went_at');
     return undefined;
   });
   await operator.waitForState(name, 'active');
