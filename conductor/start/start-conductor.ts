@@ -194,7 +194,16 @@ function periodicTasks(context: ConductorContext, scheduler: Scheduler): Periodi
           },
         ]
       : []),
-    { name: 'sync power states', periodMs: config.powerSyncIntervalMs, run: (signal) => syncPower(context, signal) },
+    {
+      name: 'sync power states',
+      periodMs: config.powerSyncIntervalMs,
+      run: (signal) => syncPower(context, signal, 'answering'),
+    },
+    {
+      name: 'sync power states of silent BMCs',
+      periodMs: config.powerSyncIntervalMs,
+      run: (signal) => syncPower(context, signal, 'silent'),
+    },
   ];
 }
 

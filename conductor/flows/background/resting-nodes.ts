@@ -21,7 +21,12 @@ const silentAtOnce = 256;
 export interface RestingOptions extends ParallelOptions {
   /** Milliseconds after which one that has not ended makes room for the next. */
   readonly patienceMs: number;
+  /** Default: all of them, in one round. */
+  readonly only?: RestingPart | undefined;
 }
+
+/** Nodes whose power state could be read last time, and those whose could not. */
+export type RestingPart = 'answering' | 'silent';
 
 type RestingNode = Pick<NodeRow, 'uuid' | 'driver' | 'conductorGroup' | 'powerFailures'>;
 
@@ -33,11 +38,11 @@ type RestingNode = Pick<NodeRow, 'uuid' | 'driver' | 'conductorGroup' | 'powerFa
 export async function forEachResting(
   context: EngineContext,
   act: (node: Pick<NodeRow, 'uuid'>) => Promise<unknown>,
-  { patienceMs, ...options }: RestingOptions,
+  { patienceMs, only, ...options }: RestingOptions,
 ): Promise<void> {
-  const { silent = [], answering = [] } = Object.groupBy(await listResting(context), ({ powerFailures }) =>
-    powerFailures > 0 ? 'silent' : 'answering',
-  );
+  const partOf = ({ powerFailures }: RestingNode): RestingPart => (powerFailures > 0 ? 'silent' : 'answering');
+  const resting = (await listResting(context)).filter((node) => only === undefined || partOf(node) === only);
+  const { silent = [], answering = [] } = Object.groupBy(resting, partOf);
   const late = new Set<Promise<unknown>>();
   const actPatiently = async (node: RestingNode): Promise<void> => {
     const acting = act(node);

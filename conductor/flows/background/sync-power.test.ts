@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { FakeMachine } from '#conductor/drivers/fake/fake.ts';
+import type { RestingPart } from '#conductor/flows/background/resting-nodes.ts';
 import { syncPower } from '#conductor/flows/background/sync-power.ts';
 import { insertFlow } from '#conductor/flows/log/flow-store.ts';
 import { claimLease } from '#conductor/nodes/node-lease.ts';
@@ -75,6 +76,30 @@ test.each([
   };
   await look();
   expect(await read()).toMatchObject({ power_state: 'power on' });
+});
+
+test('BMCs that did not answer last time have a round of their own, and answer in it', async () => {
+  const look = (part: RestingPart) => syncPower(api.context, new AbortController().signal, part);
+  const described = { driver: 'fake-hardware', driver_info: { fake_id: 'dark' } };
+  const { uuid: dark } = await api.call('POST', '/v1/nodes', described, '1.10');
+  await updateNode(api.context.db, dark, { powerState: 'power off', powerFailures: 1 });
+  onTheFloor = (machine) => {
+    machine.powerState = 'power on';
+  };
+  const seen: string[] = [];
+  asked = (id) => {
+    seen.push(id);
+    return Promise.resolve();
+  };
+  await look('answering');
+  expect(new Set(seen)).toEqual(new Set(['one']));
+  seen.length = 0;
+  await look('silent');
+  expect(new Set(seen)).toEqual(new Set(['dark']));
+  expect(await getNode(api.context.db, dark)).toMatchObject({ powerState: 'power on', powerFailures: 0 });
+  seen.length = 0;
+  await look('silent');
+  expect(seen).toEqual([]);
 });
 
 test('the boot mode is read again after a boot that nobody here has made', async () => {

@@ -1,4 +1,4 @@
-import { forEachResting, leavesMachine } from '#conductor/flows/background/resting-nodes.ts';
+import { forEachResting, leavesMachine, type RestingPart } from '#conductor/flows/background/resting-nodes.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { findOpenFlow } from '#conductor/flows/log/flow-store.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
@@ -26,14 +26,15 @@ const mostFailures = 8;
  * Reads the power state of every resting node that is this conductor's, and records what it finds: the hardware is
  * right, as an operator's hand on the power button is. A BMC that fails three times in a row puts its node into
  * maintenance with fault `power failure`, and the first good answer takes it out again (Ironic's manner).
+ * @param only a part of them: a thousand that are silent take minutes, and those that answer are read each period
  */
-export async function syncPower(context: EngineContext, signal: AbortSignal): Promise<void> {
+export async function syncPower(context: EngineContext, signal: AbortSignal, only?: RestingPart): Promise<void> {
   // one node that can't be recorded keeps no other from its turn; a database that is away is not asked for each
   const failures: unknown[] = [];
   const sync = ({ uuid }: { readonly uuid: string }): Promise<unknown> =>
     syncOne(context, uuid, signal).catch((error: unknown) => failures.push(error));
   const goOn = (): boolean => !signal.aborted && failures.length < mostFailures;
-  await forEachResting(context, sync, { atOnce: concurrentReads, patienceMs, goOn });
+  await forEachResting(context, sync, { atOnce: concurrentReads, patienceMs, goOn, only });
   if (failures.length > 0) throw failures[0];
 }
 
