@@ -148,6 +148,16 @@ const hostsOnly: SetStage = async (stage) => {
   await stage.file('hosts.yaml', 'kind: BareMetalHost\nmetadata: {name: worker-0}\n');
 };
 
+const machinesOnly: SetStage = async (stage) => {
+  await stage.conductor();
+  await stage.file('machines.json', '[{"system_id": "abc123", "hostname": "n1"}]');
+};
+
+const hardwareOnly: SetStage = async (stage) => {
+  await stage.conductor();
+  await stage.file('hardware.yaml', 'kind: Hardware\nmetadata: {name: n1}\n');
+};
+
 const sdk: SetStage = async (stage) => {
   await createFakeNode(await stage.conductor(), 'n1');
   stage.replacements
@@ -163,6 +173,10 @@ export const guideStages: Readonly<Record<string, SetStage>> = {
   'docs/coming-from-ironic.md: Bring the nodes over': besideIronic,
   'docs/coming-from-ironic.md: The way back': besideIronic,
   'docs/coming-from-ironic.md: Ansible and openstacksdk': sdk,
+  'docs/coming-from-maas.md: Bring the machines over': conductorAlone,
+  'docs/coming-from-maas.md: The way back': machinesOnly,
+  'docs/coming-from-tinkerbell.md: Bring the hardware over': conductorAlone,
+  'docs/coming-from-tinkerbell.md: The way back': hardwareOnly,
   'docs/coming-from-metal3.md: Bring the hosts over': besideMetal3,
   'docs/coming-from-metal3.md: The way back': hostsOnly,
   'docs/first-rack.md: Enrol': enrol,

@@ -56,6 +56,12 @@ function isObject(value: unknown): value is Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** The value that all of a list agree on; `undefined` where there is none, or more than one. */
+export function onlyOf<Value>(values: readonly Value[]): Value | undefined {
+  const [value, ...others] = new Set(values);
+  return others.length === 0 ? value : undefined;
+}
+
 /** The members that have a value. */
 export function given(object: Readonly<Record<string, unknown>>): Json {
   return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined && value !== null));

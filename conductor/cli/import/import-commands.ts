@@ -5,8 +5,10 @@ import { readSecretsDatabase, readSecretsFile } from '#conductor/cli/import/iron
 import { prepareFleet, readDrivers } from '#conductor/cli/import/prepare-fleet.ts';
 import { csvColumns, readCsv } from '#conductor/cli/import/read-csv.ts';
 import { readIronic } from '#conductor/cli/import/read-ironic.ts';
+import { readMaas } from '#conductor/cli/import/read-maas.ts';
 import { readManifests } from '#conductor/cli/import/read-manifests.ts';
 import { readMetal3 } from '#conductor/cli/import/read-metal3.ts';
+import { readTinkerbell } from '#conductor/cli/import/read-tinkerbell.ts';
 import { renderFleet } from '#conductor/cli/import/render-fleet.ts';
 import {
   type Command,
@@ -143,6 +145,28 @@ export const importCommands: readonly Command[] = [
     meaning: 'bring in BareMetalHosts, from YAML with them and the Secrets of their BMCs',
     details: `kubectl get bmh,secret -A -o yaml writes such a file.\n${details}`,
     run: async (context, input) => bringIn(context, input, readMetal3(await readManifests(input.operands))),
+  },
+  {
+    words: 'import maas',
+    operands: ['FILE'],
+    options: { ...options, power: { value: 'FILE', meaning: 'maas PROFILE machines power-parameters > FILE' } },
+    meaning: 'bring in the machines of MAAS, from what `maas PROFILE machines read` prints',
+    details: `Their BMCs' logins stand in another list: --power.\n${details}`,
+    run: async (context, input) => {
+      const power = textOption(input, 'power');
+      const machines = await readInputFile('FILE', input.operands[0] ?? '');
+      await bringIn(context, input, readMaas(machines, power && (await readInputFile('--power', power))));
+    },
+  },
+  {
+    words: 'import tinkerbell',
+    operands: ['FILE...'],
+    options,
+    meaning: 'bring in Hardware of Tinkerbell, from YAML with it, the Machines of its BMCs and their Secrets',
+    details:
+      'kubectl get hardware,machines.bmc.tinkerbell.org,secret -A -o yaml writes such a file. It does not say which\n' +
+      `machines run a system of their own: --adopt does.\n${details}`,
+    run: async (context, input) => bringIn(context, input, readTinkerbell(await readManifests(input.operands))),
   },
   {
     words: 'import ironic',

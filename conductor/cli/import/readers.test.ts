@@ -7,8 +7,10 @@ import { readSecretsDatabase, readSecretsFile } from '#conductor/cli/import/iron
 import { parseCsv } from '#conductor/cli/import/parse-csv.ts';
 import { prepareFleet } from '#conductor/cli/import/prepare-fleet.ts';
 import { readCsv } from '#conductor/cli/import/read-csv.ts';
+import { readMaas } from '#conductor/cli/import/read-maas.ts';
 import { readManifests } from '#conductor/cli/import/read-manifests.ts';
 import { readMetal3 } from '#conductor/cli/import/read-metal3.ts';
+import { readTinkerbell } from '#conductor/cli/import/read-tinkerbell.ts';
 
 let directory = '';
 beforeAll(async () => {
@@ -149,6 +151,115 @@ describe('hosts of metal3', () => {
     expect(() => readMetal3({ objects: [], login: () => ({}) })).toThrow('there is no BareMetalHost in it');
     expect((await readManifests([none])).objects).toHaveLength(1);
     await expect(readManifests([await write('bad.yaml', 'a: [1\n')])).rejects.toThrow('it must be JSON or YAML');
+  });
+});
+
+describe('machines of MAAS', () => {
+  const machine = (more: object) => ({
+    system_id: 'abc',
+    hostname: 'm1',
+    status_name: 'Deployed',
+    power_type: 'ipmi',
+    architecture: 'amd64/generic',
+    pool: { name: 'gold' },
+    zone: { name: 'r1' },
+    boot_interface: { mac_address: '52:54:00:00:00:0a' },
+    interface_set: [
+      { type: 'physical', mac_address: '52:54:00:00:00:0A' },
+      { type: 'physical', mac_address: '52:54:00:00:00:0b' },
+      { type: 'bond', mac_address: '52:54:00:00:00:0a' },
+    ],
+    ...more,
+  });
+  const power = JSON.stringify({ abc: { power_address: '192.0.2.9', power_user: 'u', power_pass: 'p', node_id: '1' } });
+  const read = (more: object, parameters: string | undefined = power) =>
+    readMaas(JSON.stringify([machine(more)]), parameters).nodes[0];
+
+  test('that are deployed are adopted, with class, rack and physical ports', () => {
+    expect(read({})).toMatchObject({
+      name: 'm1',
+      driver: 'ipmi',
+      goal: 'active',
+      left: [],
+      fields: {
+        driver_info: { ipmi_address: '192.0.2.9', ipmi_username: 'u', ipmi_password: 'p' },
+        resource_class: 'gold',
+        properties: { cpu_arch: 'x86_64', rack: 'r1' },
+      },
+      ports: [{ fields: { pxe_enabled: true } }, { address: '52:54:00:00:00:0b', fields: { pxe_enabled: false } }],
+    });
+    expect(read({ power_type: 'redfish', status_name: 'Ready' })).toMatchObject({
+      goal: 'manageable',
+      fields: { driver_info: { redfish_address: 'https://192.0.2.9', redfish_system_id: '/redfish/v1/Systems/1' } },
+    });
+  });
+
+  test('are refused amid a change or without a driver, and named without their login', () => {
+    expect(read({ status_name: 'Deploying' })?.refused).toBe('it is Deploying there: let that end, or abort it');
+    expect(read({ power_type: 'webhook' })?.refused).toBe('Baton has no driver for the power type webhook');
+    expect(read({}, '{}')?.left).toEqual(["the BMC's login (give --power)"]);
+    expect(() => readMaas('{"a": 1}', undefined)).toThrow(
+      'it must be the list that `maas PROFILE machines read` prints',
+    );
+  });
+});
+
+describe('Hardware of Tinkerbell', () => {
+  const hardware = {
+    kind: 'Hardware',
+    metadata: { name: 'hw1', namespace: 'tink' },
+    spec: {
+      bmcRef: { kind: 'Machine', name: 'bmc1' },
+      disks: [{ device: '/dev/nvme0n1' }],
+      interfaces: [{ dhcp: { mac: '52:54:00:00:00:0A', arch: 'x86_64', uefi: true, ip: { address: '192.0.2.20' } } }],
+    },
+  };
+  const bmc = (providerOptions: object) => ({
+    kind: 'Machine',
+    metadata: { name: 'bmc1', namespace: 'tink' },
+    spec: {
+      connection: {
+        host: '192.0.2.9',
+        insecureTLS: true,
+        authSecretRef: { name: 's', namespace: 'x' },
+        providerOptions,
+      },
+    },
+  });
+  const login = (name?: string, namespace?: string) =>
+    name === 's' && namespace === 'x' ? { username: 'u', password: 'p' } : {};
+  const read = (...objects: object[]) =>
+    readTinkerbell({ objects: objects as Record<string, unknown>[], login }).nodes[0];
+
+  test('gets its BMC from the Machine, by Redfish where that is named, else by IPMI', () => {
+    expect(read(hardware, bmc({ redfish: { port: 8443, systemName: 'a' } }))).toMatchObject({
+      name: 'hw1',
+      driver: 'redfish',
+      goal: 'manageable',
+      fields: {
+        driver_info: {
+          redfish_address: 'https://192.0.2.9:8443',
+          redfish_system_id: '/redfish/v1/Systems/a',
+          redfish_password: 'p',
+          redfish_verify_ca: false,
+        },
+        properties: { cpu_arch: 'x86_64', capabilities: 'boot_mode:uefi', root_device: { name: 's== /dev/nvme0n1' } },
+      },
+      ports: [{ address: '52:54:00:00:00:0a' }],
+      left: ['addresses (your DHCP server, or network_data)'],
+    });
+    expect(read(hardware, bmc({}))).toMatchObject({
+      driver: 'ipmi',
+      fields: { driver_info: { ipmi_address: '192.0.2.9' } },
+    });
+  });
+
+  test('has no root disk where it names two, and is refused without its Machine', () => {
+    const disks = [{ device: '/dev/sda' }, { device: '/dev/sdb' }];
+    const two = read({ ...hardware, spec: { ...hardware.spec, disks } }, bmc({}));
+    expect(two?.fields['properties']).not.toHaveProperty('root_device');
+    expect(read(hardware)?.refused).toBe('its Machine bmc1 is missing');
+    expect(() => readTinkerbell({ objects: [], login })).toThrow('there is no Hardware in it');
   });
 });
 

@@ -10,6 +10,7 @@ import { eventsArea } from '#test/bench/areas/events.ts';
 import { failoverArea } from '#test/bench/areas/failover.ts';
 import { fleetArea } from '#test/bench/areas/fleet.ts';
 import { hostileArea } from '#test/bench/areas/hostile.ts';
+import { importArea } from '#test/bench/areas/import.ts';
 import { networksArea } from '#test/bench/areas/networks.ts';
 import { planArea } from '#test/bench/areas/plan.ts';
 import { ramdiskArea } from '#test/bench/areas/ramdisk.ts';
@@ -24,6 +25,7 @@ export const areas: readonly Area[] = [
   ramdiskArea,
   bootArea,
   planArea,
+  importArea,
   stepArea,
   conductorArea,
   deploysArea,
