@@ -66,6 +66,9 @@ export const Flow = z
             'What came of it beside its success: a reboot in place of kexec, and why; versions of firmware; sensors; whose reset it needs.',
         }),
         error: line,
+        attempts: z
+          .array(z.strictObject({ started_at: time, waits_since: time.nullable(), reason: line }))
+          .meta({ description: 'How often it was begun, each time with when it came to wait, and for what.' }),
         may_skip: z.boolean().meta({ description: 'POST …/flow/skip leaves it out.' }),
         usual_seconds: z.number().nullable().meta({
           description: 'Median of the last successful runs of such steps, on any node; null = none.',

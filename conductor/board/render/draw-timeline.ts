@@ -26,6 +26,28 @@ export interface Timeline {
   readonly steps: readonly DrawnStep[];
 }
 
+/** A part of a step's time: at work, or waiting. */
+export interface Segment extends Span {
+  readonly isWait: boolean;
+}
+
+/**
+ * Divides a step's time by its attempts: in each it works, then waits until the next one, or its end. Pure.
+ * @param actual the time that it took so far
+ */
+export function segmentsOf({ attempts, state }: Pick<FlowStepView, 'attempts' | 'state'>, actual: Span): Segment[] {
+  if (attempts.length === 0) return [{ ...actual, isWait: state === 'waiting' }];
+  return attempts.flatMap(({ started_at: started, waits_since: waits }, index) => {
+    const from = index === 0 ? actual.from : Date.parse(started);
+    const to = Math.max(
+      from,
+      index + 1 < attempts.length ? Date.parse(attempts[index + 1]?.started_at ?? '') : actual.to,
+    );
+    const rest = waits === null ? to : Math.min(to, Math.max(from, Date.parse(waits)));
+    return [{ from, to: rest, isWait: false }, ...(rest < to ? [{ from: rest, to, isWait: true }] : [])];
+  });
+}
+
 const shapes: Readonly<Record<string, string>> = {
   pending: '·',
   running: '▶',
@@ -104,7 +126,11 @@ function renderStep({ step, actual, usual }: DrawnStep, { flow, place, now, mayC
     const width = Math.max(narrowest, Math.min(place(span.to), 100) - x);
     return html`<rect class="${kind}" x="${x.toFixed(2)}%" y="${y}" width="${width.toFixed(2)}%" height="${height}" rx="2"/>`;
   };
-  const bars = html`${usual && bar(usual, 'usual', 2, 14)}${actual && bar(actual, `bar ${step.state}`, 5, 8)}`;
+  const parts = actual ? segmentsOf(step, actual) : [];
+  const drawn = parts.map((part) =>
+    bar(part, part.isWait ? 'bar waiting' : `bar ${step.state === 'waiting' ? 'running' : step.state}`, 5, 8),
+  );
+  const bars = html`${usual && bar(usual, 'usual', 2, 14)}${drawn}`;
   const name = stepName(step);
   const skip =
     mayChange &&
@@ -123,6 +149,11 @@ function renderRemark(step: FlowStepView, flow: FlowView, now: Date, skip: Html 
 }
 
 function remarksOf(step: FlowStepView, flow: FlowView, now: Date): readonly Html[] {
+  const tries = step.attempts.length > 1 ? [html`begun ${step.attempts.length} times`] : [];
+  return [...tries, ...wordsOf(step, flow, now)];
+}
+
+function wordsOf(step: FlowStepView, flow: FlowView, now: Date): readonly Html[] {
   if (step.state === 'running' || step.state === 'waiting') {
     const left =
       step.wait_until !== null &&

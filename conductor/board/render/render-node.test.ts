@@ -3,7 +3,7 @@ import type { FlowView } from '#conductor/api/flows.ts';
 import { primaryAction } from '#conductor/board/render/board-actions.ts';
 import { formatClock, formatMoment } from '#conductor/board/render/clock.ts';
 import { drawRate } from '#conductor/board/render/draw-rate.ts';
-import { arrangeTimeline } from '#conductor/board/render/draw-timeline.ts';
+import { arrangeTimeline, segmentsOf } from '#conductor/board/render/draw-timeline.ts';
 import { html } from '#conductor/board/render/html.ts';
 import { type BoardRow } from '#conductor/board/render/render-board.ts';
 import {
@@ -149,6 +149,28 @@ test('steps stand on one axis against their usual time; what is left of a flow f
     [undefined, [150, 210]],
   ]);
   expect(seconds(axis)).toEqual([0, 210]);
+});
+
+test('retries and waits of a step are parts of its bar', () => {
+  const at = (second: number) => `2026-01-01T00:08:${String(second).padStart(2, '0')}Z`;
+  const attempts = [
+    { started_at: at(0), waits_since: at(2), reason: 'the BMC is away' },
+    { started_at: at(12), waits_since: null, reason: null },
+  ];
+  const from = Date.parse(at(0));
+  const parts = segmentsOf({ attempts, state: 'succeeded' }, { from, to: from + 20_000 });
+  expect(parts.map((part) => [(part.from - from) / 1000, (part.to - from) / 1000, part.isWait])).toEqual([
+    [0, 2, false],
+    [2, 12, true],
+    [12, 20, false],
+  ]);
+  const content = renderTab('now', { ...rest, flow: flow({ steps: [step({ attempts })] }) }, now);
+  expect(String(content).match(/<rect class="[\w ]+"/g)).toEqual([
+    '<rect class="bar succeeded"',
+    '<rect class="bar waiting"',
+    '<rect class="bar succeeded"',
+  ]);
+  expect(textOf(content)).toContain('begun 2 times');
 });
 
 test('the steps of a flow that has ended follow nothing, and its axis ends with it', () => {

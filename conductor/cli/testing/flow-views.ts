@@ -22,6 +22,7 @@ export function stepView(more: Partial<FlowStepView>): FlowStepView {
     image_bytes: null,
     note: null,
     error: null,
+    attempts: [],
     may_skip: false,
     usual_seconds: null,
     ...more,

@@ -5,6 +5,7 @@ import { summarizeTeardown } from '#conductor/flows/engine/summarize-teardown.ts
 import { findLatestFlow, listSteps } from '#conductor/flows/log/flow-store.ts';
 import { predictSeconds, typicalSeconds } from '#conductor/flows/log/step-durations.ts';
 import { type AdviceStep, adviceFor } from '#conductor/flows/watch/advice.ts';
+import { listAttempts } from '#conductor/flows/watch/list-attempts.ts';
 import { whyUnattended } from '#conductor/kernel/conductors/node-conductor.ts';
 import type { BootEventRow } from '#conductor/kernel/db/schema/agent.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
@@ -26,8 +27,9 @@ export async function latestFlow(
   const { db, clock } = context;
   const flow = await findLatestFlow(db, node.uuid);
   if (!flow) return undefined;
-  const [steps, boot] = await Promise.all([
+  const [steps, attempts, boot] = await Promise.all([
     listSteps(db, flow.uuid),
+    listAttempts(db, flow.uuid),
     listBootEvents(db, node.uuid, { since: flow.startedAt, until: flow.endedAt }),
   ]);
   const { each: usual } = predictSeconds(steps, await typicalSeconds(db, steps));
@@ -52,7 +54,10 @@ export async function latestFlow(
       bytes,
       conductor,
     })),
-    steps: steps.map((step, index) => viewStep({ flow, steps, step }, usual[index] ?? null)),
+    steps: steps.map((step, index) => ({
+      ...viewStep({ flow, steps, step }, usual[index] ?? null),
+      attempts: attempts.get(step.uuid) ?? [],
+    })),
   };
 }
 
@@ -108,7 +113,7 @@ function hasBroken({ state }: FlowRow): boolean {
 function viewStep(
   { flow, steps, step }: { readonly flow: FlowRow; readonly steps: readonly FlowStepRow[]; readonly step: FlowStepRow },
   usualSeconds: number | null,
-): FlowStepView {
+): Omit<FlowStepView, 'attempts'> {
   return {
     uuid: step.uuid,
     position: step.position,
