@@ -141,7 +141,8 @@ function isInstallable(device: BlockDevice): boolean {
   return (isDisk || device.type.startsWith('raid')) && device.sizeBytes > 0 && !device.readOnly;
 }
 
-function toDiskInfo(device: BlockDevice, contents: readonly DiskContent[] | null, saying: DiskSaying): DiskInfo {
+/** A disk as the inventory has it. */
+export function toDiskInfo(device: BlockDevice, contents: readonly DiskContent[] | null, saying: DiskSaying): DiskInfo {
   return {
     name: device.name,
     model: device.model,

@@ -1,6 +1,6 @@
 """Sends or awaits one broadcast Ethernet frame of our own EtherType: `send IFACE [VLAN]`, `listen IFACE`, which gives up a moment after
 its input has ended; or says
-by LLDP, twice a second until it is ended, which switch port IFACE is: `lldp IFACE`."""
+by LLDP, twice a second until it is ended, which switch port IFACE is: `lldp IFACE`, or what was recorded: `lldp IFACE TYPE:HEX …`."""
 
 import select
 import socket
@@ -19,6 +19,9 @@ if what == "send":
         time.sleep(0.05)
 elif what == "lldp":
     tlvs = [(1, b"\x04\x00\x11\x22\x33\x44\x55"), (2, b"\x05" + interface.encode()), (3, b"\0\x78"), (5, b"test-switch"), (0, b"")]
+    if len(sys.argv) > 3:
+        recorded = [each.split(":") for each in sys.argv[3:]]
+        tlvs = [(int(kind), bytes.fromhex(value)) for kind, value in recorded] + [(0, b"")]
     body = b"".join((kind << 9 | len(value)).to_bytes(2, "big") + value for kind, value in tlvs)
     while True:
         raw.send(b"\xff" * 6 + b"\x02\0\0\0\0\x01" + MARK + b"\0" * 50)

@@ -1,11 +1,14 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { z } from 'zod';
 import { listenForLldp } from '#agent/network/listen-lldp.ts';
 import { parseLldp } from '#conductor/nodes/inspection/parse-lldp.ts';
 import { systemClock } from '#shared/clock.ts';
 import { silentLog } from '#shared/log.ts';
 import { type Run, type RunningProcess, run, start } from '#shared/process/run.ts';
 import type { LldpTlv } from '#shared/wire/inventory.ts';
+import { readRecordings } from '#test/recorded/read-recordings.ts';
+import { recordedTlvs } from '#test/recorded/recorded-lldp.ts';
 
 /** LLDP over real cables: veth pairs in a namespace, the agent's ear at one end and a switch's mouth at the other. */
 
@@ -24,15 +27,16 @@ const listener = {
 };
 const nic = (name: string) => ({ name, driver: null });
 const switches: RunningProcess[] = [];
+const script = join(import.meta.dirname, 'ethernet-frame.py');
+const recordings = await readRecordings('lldp', z.looseObject({ card: z.string().optional() }));
 
 beforeAll(async () => {
   await run('ip', ['netns', 'add', namespace]);
-  for (const cable of ['a', 'b', 'c']) {
+  for (const cable of ['a', 'b', 'c', 'd']) {
     await inside('ip', ['link', 'add', `nic${cable}`, 'type', 'veth', 'peer', 'name', `sw${cable}`]);
     await inside('ip', ['link', 'set', `nic${cable}`, 'up']);
     await inside('ip', ['link', 'set', `sw${cable}`, 'up']);
   }
-  const script = join(import.meta.dirname, 'ethernet-frame.py');
   for (const name of ['swa', 'swb']) switches.push(startInside('python3', [script, 'lldp', name]));
 });
 afterAll(async () => {
@@ -61,6 +65,18 @@ test('a silent switch and a missing NIC cost the time-out, and nothing else', as
   await listenForLldp([nic('nicc'), nic('nica'), nic('missing')], 15_000, { ...listener, signal });
   expect([...heard.keys()]).toEqual(['nica']);
   expect(await links()).toBe(0);
+});
+
+test.each(recordings)('what was recorded is heard as it was: $name', async ({ outputs, reading }) => {
+  const tlvs = recordedTlvs(outputs, reading.card);
+  const mouth = startInside('python3', [script, 'lldp', 'swd', ...tlvs.map(([type, value]) => `${type}:${value}`)]);
+  try {
+    await listenForLldp([nic('nicd')], 120_000, { ...listener, signal: new AbortController().signal });
+  } finally {
+    mouth.kill('SIGKILL');
+    await mouth.exited;
+  }
+  expect(heard.get('nicd')).toEqual(tlvs);
 });
 
 test('it ends with the agent', async () => {

@@ -6,11 +6,10 @@ import { noNetworks, type SwitchEntry } from '#conductor/networks/networks-file.
 import type { SwitchDriver } from '#conductor/networks/switch-driver.ts';
 import { findSwitchDriver, switchOperatingSystems } from '#conductor/networks/switches/index.ts';
 import { linkConnection, movedCablesIn, neighboursOf } from '#conductor/nodes/inspection/moved-cables.ts';
-import { InventoryDocument, type LldpTlv } from '#shared/wire/inventory.ts';
 import { readRecordings } from '#test/recorded/read-recordings.ts';
+import { recordedTlvs, tlvsOf } from '#test/recorded/recorded-lldp.ts';
 
 const address = '52:54:00:00:00:01';
-const asked = 'lldpcli show neighbors -f keyvalue';
 
 const Reading = z.strictObject({
   /** The entry of the networks file. */
@@ -29,43 +28,6 @@ const Reading = z.strictObject({
   port: z.string().nullable(),
 });
 const recordings = await readRecordings('lldp', Reading);
-
-/** TLVs of what lldpd has made of them. */
-function tlvsOf(keyvalue: string): LldpTlv[] {
-  const text = (value: string): string => Buffer.from(value).toString('hex');
-  const mac = (value: string): string => value.replaceAll(':', '');
-  const forms: Readonly<Record<string, (value: string) => LldpTlv>> = {
-    'chassis.mac': (value) => [1, `04${mac(value)}`],
-    'chassis.name': (value) => [5, text(value)],
-    'chassis.descr': (value) => [6, text(value)],
-    'chassis.mgmt-ip': (value) => {
-      const bytes = Buffer.from(value.split('.').map(Number)).toString('hex');
-      return [8, `0501${bytes}020000000100`];
-    },
-    'port.ifname': (value) => [2, `05${text(value)}`],
-    'port.local': (value) => [2, `07${text(value)}`],
-    'port.mac': (value) => [2, `03${mac(value)}`],
-    'port.descr': (value) => [4, text(value)],
-  };
-  return keyvalue
-    .trim()
-    .split('\n')
-    .map((line) => {
-      const [, key = '', value = ''] = /^lldp\.\w+\.([\w.-]+)=(.*)$/.exec(line) ?? [];
-      const form = forms[key];
-      if (!form) throw new Error(`${line} has no TLV`);
-      return form(value);
-    });
-}
-
-/** TLVs that a card has heard, by lldpd or as an inventory has them. */
-function heardIn(outputs: Readonly<Record<string, string>>, card: string | undefined): LldpTlv[] {
-  if (outputs['inventory'] === undefined) return tlvsOf(outputs[asked] ?? '');
-  const { interfaces } = InventoryDocument.parse(JSON.parse(outputs['inventory']));
-  const lldp = interfaces.find(({ name, lldp }) => (card === undefined ? lldp : name === card))?.lldp;
-  if (!lldp) throw new Error(`the inventory has no LLDP of ${card ?? 'any card'}`);
-  return [...lldp];
-}
 
 /** A connector whose switch answers the recording's other texts. */
 function connectorOf({ listed }: z.infer<typeof Reading>, outputs: Readonly<Record<string, string>>) {
@@ -104,7 +66,7 @@ const portAt = (switchId: string | null, portId: string | null) => ({
 });
 
 describe.each(recordings)('$name', ({ outputs, reading }) => {
-  const heard = { interfaces: [{ mac_address: address, lldp: heardIn(outputs, reading.card) }] };
+  const heard = { interfaces: [{ mac_address: address, lldp: recordedTlvs(outputs, reading.card) }] };
   const connector = connectorOf(reading, outputs);
   const places = () => connector.askPlaces(neighboursOf(heard));
 

@@ -1,19 +1,29 @@
 import type { openInventory } from '#agent/agent-inventory.ts';
-import type { DiskInfo, Inventory } from '#agent/hardware/inventory.ts';
+import { type DiskInfo, type Inventory, toDiskInfo } from '#agent/hardware/inventory.ts';
+import { readRecordedDisks } from '#agent/storage/testing/recorded-disks.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { HeardLldp, LldpTlv, MemoryModule, PciDevice } from '#shared/wire/inventory.ts';
+import { recordedTlvs } from '#test/recorded/recorded-lldp.ts';
 import type { NodeFaults } from '#test/simulators/node/simulated-hardware.ts';
 
-/** A simulated machine's switch port, as its switch tells it. */
-export interface SimulatedSwitchPort {
-  /** MAC address. */
-  readonly switchId: string;
-  readonly portId: string;
-  readonly switchName: string;
-}
+/** A simulated machine's switch port, as its switch describes it; or as one has done that was recorded. */
+export type SimulatedSwitchPort =
+  | {
+      /** MAC address. */
+      readonly switchId: string;
+      readonly portId: string;
+      readonly switchName: string;
+    }
+  | { readonly recorded: Readonly<Record<string, string>> };
 
 /** A disk beside the one that every simulated machine has; empty, and else like that one. */
 export type SimulatedDisk = Partial<DiskInfo> & Pick<DiskInfo, 'name' | 'serial'>;
+
+/** The disks that udev and lsblk were recorded with, as the agent reads them. */
+export async function recordedDisks(outputs: Readonly<Record<string, string>>): Promise<readonly SimulatedDisk[]> {
+  const devices = await readRecordedDisks(outputs);
+  return devices.map((device) => toDiskInfo(device, [], { firmware: null, health: null }));
+}
 
 const gib = 1024 ** 3;
 
@@ -161,7 +171,9 @@ const networkCard: PciDevice = {
   slot: null,
 };
 
-function toTlvs({ switchId, portId, switchName }: SimulatedSwitchPort): readonly LldpTlv[] {
+function toTlvs(port: SimulatedSwitchPort): readonly LldpTlv[] {
+  if ('recorded' in port) return recordedTlvs(port.recorded);
+  const { switchId, portId, switchName } = port;
   const hex = (text: string): string => Buffer.from(text).toString('hex');
   return [
     [1, `04${switchId.replaceAll(':', '')}`],
