@@ -8,6 +8,7 @@ import { flowSteps } from '#conductor/kernel/db/schema/flow.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import { listHistory } from '#conductor/nodes/node-history.ts';
+import { silentLog } from '#shared/log.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
 let api: TestApi;
@@ -72,6 +73,16 @@ test('lookup by cards of two nodes: no answer, and both histories say why, once,
     ),
     expect.stringContaining(`of this node and of ${uuid}, so`),
   ]);
+  const warned: unknown[] = [];
+  const log = { ...silentLog, warn: (...line: unknown[]) => void warned.push(line) };
+  await createApp({ ...api.context, log }).request(`/v1/lookup?${both}`, {
+    headers: { 'X-OpenStack-Ironic-API-Version': '1.62' },
+  });
+  const said = {
+    nodes: expect.arrayContaining([uuid, other.uuid]) as unknown,
+    addresses: expect.any(Array) as unknown,
+  };
+  expect(warned).toContainEqual([expect.objectContaining(said), expect.stringContaining('ports of several nodes')]);
 });
 
 test('lookup: the instance that boots learns nothing, though its node is still deploying', async () => {

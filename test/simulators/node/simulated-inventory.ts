@@ -6,15 +6,16 @@ import type { HeardLldp, LldpTlv, MemoryModule, PciDevice } from '#shared/wire/i
 import { recordedTlvs } from '#test/recorded/recorded-lldp.ts';
 import type { NodeFaults } from '#test/simulators/node/simulated-hardware.ts';
 
-/** A simulated machine's switch port, as its switch describes it; or as one has done that was recorded. */
-export type SimulatedSwitchPort =
-  | {
-      /** MAC address. */
-      readonly switchId: string;
-      readonly portId: string;
-      readonly switchName: string;
-    }
-  | { readonly recorded: Readonly<Record<string, string>> };
+/** A simulated machine's switch port, as its switch describes it. */
+export interface DescribedSwitchPort {
+  /** MAC address. */
+  readonly switchId: string;
+  readonly portId: string;
+  readonly switchName: string;
+}
+
+/** The same, or as a switch has described one that was recorded. */
+export type SimulatedSwitchPort = DescribedSwitchPort | { readonly recorded: Readonly<Record<string, string>> };
 
 /** A disk beside the one that every simulated machine has; empty, and else like that one. */
 export type SimulatedDisk = Partial<DiskInfo> & Pick<DiskInfo, 'name' | 'serial'>;
