@@ -1,4 +1,4 @@
-import type { SimulatedSwitchPort } from '#test/simulators/node/simulated-inventory.ts';
+import type { DescribedSwitchPort } from '#test/simulators/node/simulated-inventory.ts';
 import { startEosSwitch } from '#test/simulators/switch/eos.ts';
 
 /** The switches that the demo's machines are plugged into. */
@@ -6,7 +6,7 @@ export interface DemoSwitches {
   /** Content that `BATON_NETWORKS_FILE` is to have. */
   readonly networksFile: string;
   /** Where a machine is plugged in; counted from 0. */
-  readonly portOf: (machine: number) => SimulatedSwitchPort;
+  readonly portOf: (machine: number) => DescribedSwitchPort;
   readonly names: readonly string[];
   close(): Promise<void>;
 }

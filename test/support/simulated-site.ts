@@ -1,5 +1,5 @@
 import { stringify } from 'yaml';
-import type { SimulatedSwitchPort } from '#test/simulators/node/simulated-inventory.ts';
+import type { DescribedSwitchPort } from '#test/simulators/node/simulated-inventory.ts';
 import {
   type SimulatedNode,
   type SimulatedNodeOptions,
@@ -13,7 +13,7 @@ export interface SiteMember {
   readonly tags: readonly string[];
   readonly labels?: Readonly<Record<string, string>>;
   /** Where it is plugged in. */
-  readonly switchPort?: SimulatedSwitchPort;
+  readonly switchPort?: DescribedSwitchPort;
 }
 
 export interface SimulatedSite {
