@@ -21,6 +21,18 @@ export const RecordedDisks = z.union([DiskReading, z.record(z.string().startsWit
 
 const asked = 'udevadm info --query=property';
 
+type DiskReading = z.infer<typeof DiskReading>;
+type Readings = z.infer<typeof RecordedDisks>;
+
+function isOfOne(readings: Readings): readings is DiskReading {
+  return Array.isArray(readings['serials' as keyof Readings]);
+}
+
+/** The readings of a recording's disks, in their order. */
+export function listReadings(readings: Readings): readonly DiskReading[] {
+  return isOfOne(readings) ? [readings] : Object.values(readings);
+}
+
 /** Prints udev's text of the disk that is asked for, as it was recorded. */
 function recordedUdev(outputs: Readonly<Record<string, string>>): Run {
   return (_command, args) => {
@@ -43,11 +55,11 @@ function isAsked(outputs: Readonly<Record<string, string>>, name: string): boole
 }
 
 /** The reading in the form that the recording has. */
-export function readingOf(devices: readonly BlockDevice[], form: z.infer<typeof RecordedDisks>): object {
+export function readingOf(devices: readonly BlockDevice[], form: Readings): object {
   const readings = devices.map(({ name, serial, wwn, byPath, serials, wwns, links }) => {
     const paths = links.filter((link) => link.startsWith('/dev/disk/by-path/'));
     return [name, { serial, wwn, by_path: byPath, serials, wwns, by_paths: paths }] as const;
   });
   const [only] = readings;
-  return 'serials' in form && only ? only[1] : Object.fromEntries(readings);
+  return isOfOne(form) && only ? only[1] : Object.fromEntries(readings);
 }

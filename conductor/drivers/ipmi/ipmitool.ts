@@ -89,7 +89,7 @@ const faults: readonly { readonly fault: IpmiFault; readonly texts: readonly str
 ];
 
 /** From the words of a program that failed; `undefined` = they are the BMC's refusal, or not known. */
-export function faultIn(output: string): IpmiFault | undefined {
+function faultIn(output: string): IpmiFault | undefined {
   const words = output.toLowerCase();
   return faults.find(({ texts }) => texts.some((text) => words.includes(text.toLowerCase())))?.fault;
 }

@@ -36,11 +36,11 @@ async function connect(
   outputs: Readonly<Record<string, string>>,
   { fails }: { readonly fails: boolean },
 ): Promise<Bmc> {
-  const { folder, remove } = await makeRecordedIpmitool(outputs, { fails });
-  vi.stubEnv('PATH', `${folder}:/usr/bin:/bin`);
+  const recorded = await makeRecordedIpmitool(outputs, { fails });
+  vi.stubEnv('PATH', `${recorded.folder}:/usr/bin:/bin`);
   onTestFinished(async () => {
     vi.unstubAllEnvs();
-    await remove();
+    await recorded.remove();
   });
   return ipmiHardwareType({ run, log: silentLog, clock }, { minSpacingMs: 0, retryMs: 30_000, attempts: 1 }).connect(
     login,
@@ -59,7 +59,7 @@ const questions: Readonly<Record<string, (bmc: Bmc) => Promise<Reading>>> = {
     const flags = await readBootFlags(program, parseIpmiDriverInfo(login), new AbortController().signal);
     const { bootDevice, persistent, bootMode, selected } = flags;
     expect(await management.getBootDevice()).toMatchObject({ bootDevice, persistent });
-    expect(await management.getBootMode()).toBe(bootMode);
+    expect(await management.getBootMode?.()).toBe(bootMode);
     const boot = { device: bootDevice ?? null, mode: bootMode ?? null };
     return {
       boot: {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { RecordedDisks } from '#agent/storage/testing/recorded-disks.ts';
+import { listReadings, RecordedDisks } from '#agent/storage/testing/recorded-disks.ts';
 import { toKnownDisk } from '#conductor/model/known-disk.ts';
 import { neighboursOf } from '#conductor/nodes/inspection/moved-cables.ts';
 import { readSkipList } from '#shared/disks/skip-list.ts';
@@ -22,8 +22,8 @@ async function inventoryOf(
   disks: Awaited<ReturnType<typeof recordedDisks>> = [],
 ): Promise<InventoryDocument> {
   const machine = { run: () => Promise.reject(new Error('no programs')), log: silentLog } as never;
-  const { read } = simulatedInventory(mac, switchPort, {}, disks)({ bootMac: mac, lldp: undefined }, machine);
-  return InventoryDocument.parse(JSON.parse(JSON.stringify(await read())));
+  const inventory = simulatedInventory(mac, switchPort, {}, disks)({ bootMac: mac, lldp: undefined }, machine);
+  return InventoryDocument.parse(JSON.parse(JSON.stringify(await inventory.read())));
 }
 
 describe('udev', async () => {
@@ -37,7 +37,7 @@ describe('udev', async () => {
       const [first, ...own] = (disks ?? []).map(toKnownDisk);
       // the disk that every simulated machine has
       const neighbour = first && { ...first, name: '/dev/neighbour' };
-      const readings = 'serials' in reading ? [reading] : Object.values(reading);
+      const readings = listReadings(reading);
       expect(own).toHaveLength(readings.length);
       for (const [index, { serials, wwns, by_paths: paths }] of readings.entries()) {
         const entries = [
