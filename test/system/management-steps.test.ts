@@ -49,6 +49,35 @@ test('the BMC is restarted, and waited for while it does not answer', async () =
   expect(machine.bmc.counters.bmcResets).toBe(1);
 });
 
+test('the BMC is not restarted while another machine behind it takes firmware', async () => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  machine.bmc.quirks.flashesUntil = promise;
+  const flashed = 'beside-it';
+  // another name of the same host
+  const driverInfo = { ...machine.driverInfo, redfish_address: `${String(machine.driverInfo['redfish_address'])}/` };
+  const beside = { ...machine, mac: '52:54:00:00:b5:02', driverInfo };
+  await enrolSimulatedNode(operator, beside, flashed, { properties: {} });
+  await operator.provision(flashed, 'manage');
+  await operator.waitForState(flashed, 'manageable');
+  const settings = [{ component: 'bmc', url: 'http://192.0.2.7/bmc-2.0.0.bin' }];
+  const update = { interface: 'firmware', step: 'update', args: { settings } };
+  await operator.provision(flashed, 'clean', { clean_steps: [update], disable_ramdisk: true });
+  await expect.poll(() => sent(/SimpleUpdate$/).length).toBe(1);
+  const before = machine.bmc.counters.bmcResets;
+  await clean('reset_bmc');
+  const flow = async () => JSON.stringify(await operator.call('GET', `/v1/nodes/${name}/flow`));
+  const why = 'which the machine of node beside-it shares: firmware.update may be under way';
+  await expect.poll(flow).toContain(why);
+  expect(machine.bmc.counters.bmcResets).toBe(before);
+  resolve();
+  machine.bmc.quirks.flashesUntil = undefined;
+  await operator.waitForState(flashed, 'manageable');
+  await operator.call('POST', `/v1/nodes/${name}/flow/retry`);
+  await operator.waitForState(name, 'manageable');
+  expect(machine.bmc.counters.bmcResets).toBe(before + 1);
+  expect(machine.bmc.counters.resetsAmidWork).toBe(0);
+});
+
 test('its clock is set, to the time given or to that of the conductor', async () => {
   await cleanAll('set_bmc_clock', { target_datetime: '2031-02-03T04:05:06+02:00' });
   await cleanAll('set_bmc_clock');

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Bmc, FirmwareBootInterface, ManagementInterface } from '#conductor/drivers/interfaces.ts';
+import { untilBmcIsFree } from '#conductor/flows/bmc/shared-bmc.ts';
 import { onRequest, requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
 import {
   type ConductorStepOutcome,
@@ -56,6 +57,8 @@ export const managementSteps: readonly DriverStep[] = [
     step: 'reset_bmc',
     description: 'Restarts the BMC and waits until it answers again.',
     run: async (context) => {
+      const waits = await untilBmcIsFree(context, 'the restart of the BMC');
+      if (waits) return waits;
       await callOf(context, 'resetBmc')({ signal: context.signal });
       return comesBack;
     },
@@ -66,6 +69,8 @@ export const managementSteps: readonly DriverStep[] = [
     step: 'clear_job_queue',
     description: "Deletes the jobs that wait in the BMC's queue (Dell).",
     run: async (context) => {
+      const waits = await untilBmcIsFree(context, 'the deletion of the jobs of the BMC');
+      if (waits) return waits;
       await callOf(context, 'clearJobQueue')({ signal: context.signal });
       return { kind: 'done' };
     },
