@@ -1,5 +1,6 @@
 import { answerEapi } from '#test/simulators/switch/apis.ts';
 import { type ChannelForm, channelGroup, removeChannel } from '#test/simulators/switch/channels.ts';
+import { editRecorded } from '#test/simulators/switch/edit-recorded.ts';
 import { showSwitchports } from '#test/simulators/switch/eos-switchports.ts';
 import { type HttpsSwitch, startHttpsSwitch } from '#test/simulators/switch/https-server.ts';
 import {
@@ -63,7 +64,7 @@ const channels: ChannelForm = {
 const vlanCommands: readonly SectionCommand[] = [{ form: /^name \S+$/, key: 'name' }];
 
 interface EosPorts {
-  /** Outputs that it shows until somebody changes it. */
+  /** Outputs that it shows, with what is changed since in its place. */
   readonly recorded?: Readonly<Record<string, string>>;
   readonly ports: readonly string[];
   readonly vlans: readonly number[];
@@ -100,9 +101,14 @@ function createEos(options: EosPorts) {
     timerMs: 60_000,
     isDeaf: false,
     saveFails: false,
-    recorded: (command) => (printConfig(state.running) === begun ? recorded[command] : undefined),
+    recorded: (command) => {
+      const output = recorded[command];
+      const [before, after] = [begun, state.running].map((config) => show(config, command));
+      if (output === undefined || before === undefined || after === undefined) return output;
+      return editRecorded(output, { before, after });
+    },
   };
-  const begun = printConfig(running);
+  const begun = copyConfig(running);
   return {
     state,
     configure: (section: string, ...commands: string[]) => {
@@ -177,30 +183,33 @@ function privileged(state: EosState, mode: Mode, command: string): string {
     state.startup = copyConfig(state.running);
     return 'Copy completed successfully.';
   }
-  if (command === 'show interfaces switchport | json')
-    return JSON.stringify({ switchports: showSwitchports(state.running) });
-  if (command === 'show running-config | json') {
-    const cmds = [...state.running].map(([section, lines]) => {
-      const own = Object.fromEntries([...lines.values()].map((line) => [line, null]));
-      return [section, { cmds: own, comments: [] }];
-    });
-    return JSON.stringify({ header: [], cmds: { 'spanning-tree mode mstp': null, ...Object.fromEntries(cmds) } });
-  }
-  if (command === 'show vlan | json') {
-    const vlans = [...state.running].flatMap(([section, lines]) => {
-      const vlan = /^vlan (\d+)$/.exec(section)?.[1];
-      if (vlan === undefined) return [];
-      const name = lines.get('name')?.slice('name '.length) ?? `VLAN${vlan.padStart(4, '0')}`;
-      const interfaces = state.running.has(`interface Vlan${vlan}`) ? { Cpu: { privatePromoted: false } } : {};
-      return [[vlan, { status: 'active', name, interfaces }] as const];
-    });
-    return JSON.stringify({ vlans: Object.fromEntries(vlans) }, null, 4);
-  }
+  const output = show(state.running, command);
+  if (output !== undefined) return output;
   if (command === 'show configuration sessions detail | json') {
     const sessions = Object.fromEntries([...state.sessions].map(([name, each]) => [name, { state: each.state }]));
     return JSON.stringify({ maxSavedSessions: 1, maxOpenSessions: 5, sessions });
   }
   return invalid(command);
+}
+
+function show(running: TextConfig, command: string): string | undefined {
+  if (command === 'show interfaces switchport | json') return JSON.stringify({ switchports: showSwitchports(running) });
+  if (command === 'show running-config | json') {
+    const cmds = [...running].map(([section, lines]) => {
+      const own = Object.fromEntries([...lines.values()].map((line) => [line, null]));
+      return [section, { cmds: own, comments: [] }];
+    });
+    return JSON.stringify({ header: [], cmds: { 'spanning-tree mode mstp': null, ...Object.fromEntries(cmds) } });
+  }
+  if (command !== 'show vlan | json') return undefined;
+  const vlans = [...running].flatMap(([section, lines]) => {
+    const vlan = /^vlan (\d+)$/.exec(section)?.[1];
+    if (vlan === undefined) return [];
+    const name = lines.get('name')?.slice('name '.length) ?? `VLAN${vlan.padStart(4, '0')}`;
+    const interfaces = running.has(`interface Vlan${vlan}`) ? { Cpu: { privatePromoted: false } } : {};
+    return [[vlan, { status: 'active', name, interfaces }] as const];
+  });
+  return JSON.stringify({ vlans: Object.fromEntries(vlans) }, null, 4);
 }
 
 function aboutSession(state: EosState, mode: Mode, name: string, what: string | undefined): string {

@@ -1,3 +1,4 @@
+import { editRecorded } from '#test/simulators/switch/edit-recorded.ts';
 import { junosFace } from '#test/simulators/switch/junos-netconf.ts';
 import {
   type ShellSession,
@@ -33,7 +34,7 @@ interface JunosState {
 
 /** Configuration that it begins with, in place of trunks that nobody has set; lines without `set`. */
 interface JunosConfig {
-  /** Outputs that it shows until somebody changes it. */
+  /** Outputs that it shows, with what is changed since in its place. */
   readonly recorded?: Readonly<Record<string, string>>;
   readonly running: readonly string[];
   readonly inherited: readonly string[];
@@ -57,7 +58,12 @@ async function startJunos(
   const state: JunosState = {
     running: new Set(config?.running ?? ['vlans default vlan-id 1', ...fresh]),
     inherited: config?.inherited ?? [],
-    recorded: (command) => (isAsBegun() ? config?.recorded?.[command] : undefined),
+    recorded: (command) => {
+      const output = config?.recorded?.[command];
+      const [before, after] = [begun, state.running].map((running) => show({ ...state, running }, command));
+      if (output === undefined || before === undefined || after === undefined) return output;
+      return editRecorded(output, { before, after });
+    },
     former: [],
     candidate: undefined,
     holder: undefined,
@@ -65,8 +71,7 @@ async function startJunos(
     ports,
     confirmMs: 120_000,
   };
-  const begun = [...state.running].join();
-  const isAsBegun = (): boolean => [...state.running].join() === begun;
+  const begun = new Set(state.running);
   const server = await startSwitchServer(faceOf(() => openSession(state)));
   return {
     ...server,
@@ -144,6 +149,18 @@ function operational(state: JunosState, command: string): string {
   if (recorded !== undefined) return recorded;
   if (/^set cli screen-(length|width) 0$/.test(command))
     return `Screen ${command.includes('length') ? 'length' : 'width'} set to 0`;
+  const output = show(state, command);
+  if (output !== undefined) return output;
+  if (command === 'show system commit') {
+    const by = '2026-11-23 02:00:00 UTC by baton via cli';
+    return state.confirming
+      ? `0   ${by} commit confirmed, rollback in 2mins\n    ${state.confirming.comment}`
+      : `0   ${by}`;
+  }
+  return `                  ^\nunknown command: ${command}`;
+}
+
+function show(state: Pick<JunosState, 'running' | 'inherited' | 'ports'>, command: string): string | undefined {
   if (command === 'show interfaces terse') {
     const made = [...state.running].flatMap((line) => /^interfaces (ae\d+) /.exec(line)?.[1] ?? []);
     const all = [...state.running, ...state.inherited];
@@ -175,13 +192,7 @@ function operational(state: JunosState, command: string): string {
       .filter((line) => line.startsWith(`${shown[1]} `))
       .map((line) => `set ${line}`)
       .join('\n');
-  if (command === 'show system commit') {
-    const by = '2026-11-23 02:00:00 UTC by baton via cli';
-    return state.confirming
-      ? `0   ${by} commit confirmed, rollback in 2mins\n    ${state.confirming.comment}`
-      : `0   ${by}`;
-  }
-  return `                  ^\nunknown command: ${command}`;
+  return undefined;
 }
 
 function inConfiguration(state: JunosState, command: string, leave: () => void): string {

@@ -1,11 +1,11 @@
 import { answerNxApi } from '#test/simulators/switch/apis.ts';
 import { type ChannelForm, channelFault, passOn, removeChannel } from '#test/simulators/switch/channels.ts';
+import { editRecorded } from '#test/simulators/switch/edit-recorded.ts';
 import { type HttpsSwitch, startHttpsSwitch } from '#test/simulators/switch/https-server.ts';
 import { type ShellSession, type SwitchServer, startSwitchServer } from '#test/simulators/switch/switch-server.ts';
 import {
   changeSection,
   copyConfig,
-  printConfig,
   readConfig,
   type SectionCommand,
   type TextConfig,
@@ -22,7 +22,7 @@ export interface TextSwitch extends SwitchServer {
   reboot(): void;
 }
 
-/** Outputs that a switch begins with, as they were recorded: by command what it shows, until somebody changes it. */
+/** Outputs that a switch begins with, as they were recorded: by command what it shows, with what is changed since in its place. */
 export type RecordedOutputs = Readonly<Record<string, string>>;
 
 export interface TextState {
@@ -74,16 +74,16 @@ export async function startTextSwitch(
   vlans: readonly number[] = [1],
   recorded: RecordedOutputs = {},
 ): Promise<TextSwitch> {
-  const text = createTextSwitch(system, vlans, recorded);
-  const begun = printConfig(text.state.running);
-  const shown = (command: string): string | undefined =>
-    printConfig(text.state.running) === begun ? recorded[command] : undefined;
+  const { shown, ...text } = createTextSwitch(system, vlans, recorded);
   return { ...(await startSwitchServer({ openShell: () => openSession(system, text.state, shown) })), ...text };
 }
 
 /** Over NX-API. */
-export async function startNxApi(system: TextSystem): Promise<HttpsSwitch & Pick<TextSwitch, 'state' | 'configure'>> {
-  const text = createTextSwitch(system, [1]);
+export async function startNxApi(
+  system: TextSystem,
+  recorded: RecordedOutputs = {},
+): Promise<HttpsSwitch & Pick<TextSwitch, 'state' | 'configure'>> {
+  const { shown, ...text } = createTextSwitch(system, [1], recorded);
   const { state } = text;
   const restorePoint = () => {
     const before = copyConfig(state.running);
@@ -92,9 +92,21 @@ export async function startNxApi(system: TextSystem): Promise<HttpsSwitch & Pick
     };
   };
   const server = await startHttpsSwitch((request) =>
-    answerNxApi(request, () => openSession(system, state), restorePoint),
+    answerNxApi(request, () => openSession(system, state, shown), restorePoint),
   );
   return { ...server, ...text };
+}
+
+function shownBy(system: TextSystem, state: TextState, recorded: RecordedOutputs) {
+  const begun = copyConfig(state.running);
+  const keyOf = (line: string): string =>
+    system.interfaceCommands.find(({ form }) => form.test(line.replace(/^no /, '')))?.key ?? line;
+  return (command: string): string | undefined => {
+    const output = recorded[command];
+    if (output === undefined) return undefined;
+    const [before, after] = [begun, state.running].map((config) => system.show(command, config, state.isl));
+    return before === undefined || after === undefined ? output : editRecorded(output, { before, after, keyOf });
+  };
 }
 
 function createTextSwitch(system: TextSystem, vlans: readonly number[], recorded: RecordedOutputs = {}) {
@@ -120,6 +132,7 @@ function createTextSwitch(system: TextSystem, vlans: readonly number[], recorded
   return {
     state,
     system,
+    shown: shownBy(system, state, recorded),
     configure: (section: string, ...commands: string[]) => {
       for (const command of commands) changeLine(system, state, section, command);
     },
@@ -146,6 +159,10 @@ function changeLine(system: TextSystem, state: TextState, section: string, comma
   const fault = changeSection(scratch, command.replace(/^description "(.*)"$/, 'description $1'), known);
   if (fault !== undefined) return fault;
   for (const key of system.clears?.(command) ?? []) scratch.delete(key);
+  // a list takes the place of all its lines
+  const isList = command.startsWith('switchport trunk allowed vlan');
+  for (const key of isList ? [...scratch.keys()] : [])
+    if (key.startsWith('switchport trunk allowed vlan add ')) scratch.delete(key);
   if (!state.isDeaf || !section.startsWith('interface ')) state.running.set(section, scratch);
   passOn(state.running, section, system.channels);
   return undefined;

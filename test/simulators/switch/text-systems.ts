@@ -101,9 +101,10 @@ const nxos: TextSystem = {
           [
             `Name: ${section.slice('interface '.length)}`,
             `  Switchport: ${lines.get('switchport') === 'no switchport' ? 'Disabled' : 'Enabled'}`,
-            '  Operational Mode: down',
+            `  Operational Mode: ${lines.get('switchport mode')?.split(' ').at(-1) ?? 'access'}`,
             `  Access Mode VLAN: ${lines.get('switchport access vlan')?.split(' ').at(-1) ?? '1'} (default)`,
-            '  Trunking Native Mode VLAN: 1 (default)',
+            `  Trunking Native Mode VLAN: ${lines.get('switchport trunk native vlan')?.split(' ').at(-1) ?? '1'} (default)`,
+            `  Trunking VLANs Allowed: ${lines.get('switchport trunk allowed vlan')?.split(' ').at(-1) ?? '1-4094'}`,
             `  Switchport Monitor: ${lines.has('switchport monitor') ? 'Enabled' : 'Not enabled'}`,
             `  Voice VLAN: ${lines.get('switchport voice vlan')?.split(' ').at(-1) ?? 'none'}`,
           ].join('\n'),
@@ -118,11 +119,23 @@ const nxos: TextSystem = {
   refusal: () => "                      ^\n% Invalid command at '^' marker.",
 };
 
+const shortNames: Readonly<Record<string, string>> = {
+  TwoGigabitEthernet: 'Tw',
+  TwentyFiveGigE: 'Twe',
+  FiftyGigE: 'Fif',
+  FiveGigabitEthernet: 'Fi',
+  FortyGigabitEthernet: 'Fo',
+};
+
+/** `GigabitEthernet1/0/1` is `Gi1/0/1`. */
+const shortName = (name: string): string =>
+  name.replace(/^[A-Z][A-Za-z-]+(?=\d)/, (kind) => shortNames[kind] ?? kind.slice(0, 2));
+
 function iosSwitchport(name: string, lines: ReadonlyMap<string, string>, isl: boolean): string {
   const last = (key: string, otherwise: string): string => lines.get(key)?.split(' ').at(-1) ?? otherwise;
   const mode = last('switchport mode', 'dynamic auto');
   return [
-    `Name: ${name.replace('GigabitEthernet', 'Gi').replace('Port-channel', 'Po')}`,
+    `Name: ${shortName(name)}`,
     `Switchport: ${lines.get('switchport') === 'no switchport' ? 'Disabled' : 'Enabled'}`,
     `Administrative Mode: ${mode === 'access' ? 'static access' : mode}`,
     `Operational Mode: ${mode === 'access' ? 'static access' : mode === 'trunk' ? 'trunk' : 'down'}`,
@@ -130,6 +143,7 @@ function iosSwitchport(name: string, lines: ReadonlyMap<string, string>, isl: bo
     `Access Mode VLAN: ${last('switchport access vlan', '1')} (default)`,
     `Trunking Native Mode VLAN: ${last('switchport trunk native vlan', '1')} (default)`,
     `Voice VLAN: ${last('switchport voice vlan', 'none')}`,
+    `Trunking VLANs Enabled: ${last('switchport trunk allowed vlan', 'all').toUpperCase()}`,
     '',
   ].join('\n');
 }
@@ -237,6 +251,10 @@ function modeOf(lines: ReadonlyMap<string, string>): string {
   return lines.get('routing') === 'no routing' ? 'trunk' : 'routed';
 }
 
+const nativeOf = (lines: ReadonlyMap<string, string>): string =>
+  /^vlan (?:access|trunk native) (\d+)/.exec(lines.get('vlan access') ?? lines.get('vlan trunk native') ?? '')?.[1] ??
+  '--';
+
 const aosCxBrief = (config: TextConfig): string =>
   [
     'Port      Native  Mode   Type           Enabled Status  Reason                  Speed   Description',
@@ -245,7 +263,7 @@ const aosCxBrief = (config: TextConfig): string =>
       const name = /^interface (\S.*)$/.exec(section)?.[1]?.replace(' ', '');
       if (name === undefined) return [];
       const isUp = lines.get('shutdown') !== 'shutdown';
-      return `${name.padEnd(10)}--      ${modeOf(lines).padEnd(6)} 25G-DAC3       ${isUp ? 'yes     up  ' : 'no      down    Administratively down'}    --      ${lines.get('description') ?? '--'}`;
+      return `${name.padEnd(10)}${nativeOf(lines).padEnd(8)}${modeOf(lines).padEnd(6)} 25G-DAC3       ${isUp ? 'yes     up  ' : 'no      down    Administratively down'}    --      ${lines.get('description') ?? '--'}`;
     }),
   ].join('\n');
 

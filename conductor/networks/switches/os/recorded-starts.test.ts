@@ -6,13 +6,13 @@ import { iosXe } from '#conductor/networks/switches/os/ios-xe.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 import { type Recording, readRecordings } from '#test/recorded/read-recordings.ts';
 import { startRecordedAosCx } from '#test/simulators/switch/aos-cx-api.ts';
-import { startEosSwitch } from '#test/simulators/switch/eos.ts';
+import { startEosApi, startEosSwitch } from '#test/simulators/switch/eos.ts';
 import { startJunosNetconf, startJunosSwitch } from '#test/simulators/switch/junos.ts';
 import { startNvueSwitch } from '#test/simulators/switch/nvue-api.ts';
 import { startRecordedOpenconfig } from '#test/simulators/switch/openconfig.ts';
 import { recordedLinux, startProgramSwitch } from '#test/simulators/switch/program-switch.ts';
 import type { ServedSwitch } from '#test/simulators/switch/switch-server.ts';
-import { startTextSwitch } from '#test/simulators/switch/text-switch.ts';
+import { startNxApi, startTextSwitch } from '#test/simulators/switch/text-switch.ts';
 import { textSystems } from '#test/simulators/switch/text-systems.ts';
 import { accessTo } from '#test/simulators/switch/under-test.ts';
 
@@ -44,10 +44,18 @@ function junosOf({ outputs }: Switch): Parameters<typeof startJunosSwitch> {
   ];
 }
 
+function systemOf(name: string) {
+  const [system] = textSystems.filter((each) => each.name === name);
+  if (!system) throw new Error(`no simulator of ${name}`);
+  return system;
+}
+
 /** Tells recordings of the REST API of AOS-CX from those of its command line. */
 const isOfRest = ({ outputs }: Switch): boolean => Object.keys(outputs).some((name) => name.startsWith('GET '));
 
 const starts: Readonly<Record<string, (recording: Switch) => Promise<ServedSwitch>>> = {
+  'eos over HTTPS': ({ outputs }) => startEosApi({ ports: [], vlans: [1], recorded: outputs }),
+  'nxos over HTTPS': ({ outputs }) => startNxApi(systemOf('nxos'), outputs),
   eos: ({ outputs }) => startEosSwitch({ ports: [], vlans: [1], recorded: outputs }),
   junos: (recording) => startJunosSwitch(...junosOf(recording)),
   'junos over NETCONF': (recording) => startJunosNetconf(...junosOf(recording)),
@@ -77,9 +85,6 @@ function vlansOf(reading: z.infer<typeof Vlans>): FoundVlans {
   if (typeof reading === 'object') return portVlans(reading.native, vlansIn(reading.tagged));
   return reading === 'isolated' ? isolated : 'other';
 }
-
-/** Systems whose simulators have the recording as their state; those of text print it for a while. */
-const keepsTheRest: ReadonlySet<string> = new Set(['cumulus', 'linux', 'openconfig', 'sonic']);
 
 const recordings = await readRecordings('switches', Reading);
 const cases = Object.entries(starts).flatMap(([label, start]) => {
@@ -114,9 +119,9 @@ test.each(cases)('%s', async (_, system, start, recording) => {
   const set = (portId: string, vlans: FoundVlans) =>
     vlans === 'other' ? undefined : connection.apply([{ portId, vlans }]).then(() => undefined, errorChain);
   // one that is read as what Baton sets moves there and back, and nothing else does
-  const [mover] = (keepsTheRest.has(system) && before.find(([, vlans]) => vlans !== 'other')) || [];
+  const [mover] = before.find(([, vlans]) => vlans !== 'other') ?? [];
   const others = (its: typeof before) => its.filter(([portId]) => portId !== mover);
-  for (const vlans of mover === undefined ? [] : [isolated, portVlans(100), isolated]) {
+  for (const vlans of mover === undefined ? [] : [portVlans(100), isolated]) {
     const refusal = await set(mover ?? '', vlans);
     const now = await read();
     const found = now.find(([portId]) => portId === mover)?.[1];
@@ -139,9 +144,9 @@ test.each(cases)('%s', async (_, system, start, recording) => {
 });
 
 test('a switch that knows ISL gets the encapsulation before the mode, for bonds that are made too; another never', async () => {
-  const [system] = textSystems.filter(({ name }) => name === iosXe.name);
+  const system = systemOf(iosXe.name);
   const isl = recordings.find(({ name }) => name === 'ios-xe/isl-capable');
-  if (!system || !isl) throw new Error('no such recording');
+  if (!isl) throw new Error('no such recording');
   const simulated = await startTextSwitch(system, [1, 100], isl.outputs);
   const bondNumbers = { from: 7, to: 7 };
   const connection = findSwitchDriver('ios-xe').connect({ ...accessTo(simulated), bondNumbers });
