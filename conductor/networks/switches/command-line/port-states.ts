@@ -37,7 +37,9 @@ export function statesOf(switchAt: SwitchAt, snapshot: SwitchSnapshot, portIds: 
     const number = ownNumber(switchAt, member.name);
     if (number === undefined) return { ...state, vlans: 'other', bond: 'unknown' };
     const { mode, acrossPair } = member;
-    return { ...state, vlans: snapshot.ports.get(member.name) ?? 'other', bond: { number, mode, acrossPair } };
+    // beside its bond's networks, lines of its own may put it into one
+    const vlans = snapshot.unread?.has(portId) ? 'other' : (snapshot.ports.get(member.name) ?? 'other');
+    return { ...state, vlans, bond: { number, mode, acrossPair } };
   });
 }
 

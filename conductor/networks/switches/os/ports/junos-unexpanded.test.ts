@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { junos } from '#conductor/networks/switches/os/junos.ts';
+import * as fc from '#test/fuzz/fast-check.ts';
 
 const terse = 'ge-0/0/1                up    down\nxe-0/0/10:1             up    down\n';
 const vlans = 'set vlans v100 vlan-id 100\n';
@@ -37,6 +38,36 @@ test('a channel is in the range that ends at its port', () => {
 test('a port without any of these is isolated, which shows that the others are not for another reason', () => {
   const text = 'set interfaces ge-0/0/1 description server\n';
   expect(read(text, text)).toEqual({ untagged: undefined, tagged: [] });
+});
+
+test('a line of a network that a group or a range gives, expanded or not, is no isolation', () => {
+  const networks = [
+    'unit 0 family ethernet-switching vlan members',
+    'unit 0 family inet address',
+    'unit 7 vlan-id',
+    'native-vlan-id',
+    'ether-options 802.3ad',
+  ];
+  const harmless = ['description server', 'mtu 9216', 'ether-options auto-negotiation'];
+  const word = fc.stringMatching(/^[a-z]{1,5}[0-9]{1,3}$/);
+  const given = fc.tuple(fc.constantFrom(...networks), word).map(([line, last]) => `${line} ${last}`);
+  const set = (name: string, lines: readonly string[]): string =>
+    lines.map((line) => `set interfaces ${name} ${line}\n`).join('');
+  fc.assert(
+    fc.property(fc.subarray(harmless), fc.array(given, { minLength: 1, maxLength: 3 }), (own, lines) => {
+      const mine = set('ge-0/0/1', own);
+      const range = set('interface-range X', ['member-range ge-0/0/0 to ge-0/0/9', ...lines]);
+      const group = set('ge-0/0/1', ['apply-groups ACCESS']);
+      expect(read(mine, mine)).toEqual({ untagged: undefined, tagged: [] });
+      const readings = [
+        read(`${mine}${group}${set('ge-0/0/1', lines)}`, `${mine}${group}`),
+        read(`${mine}${range}${set('ge-0/0/1', lines)}`, `${mine}${range}`),
+        read(`${mine}${range}`, `${mine}${range}`),
+        read(`${mine}${group}`, `${mine}${group}`),
+      ];
+      for (const reading of readings) expect(reading).not.toEqual({ untagged: undefined, tagged: [] });
+    }),
+  );
 });
 
 function twice(text: string): [string, string] {
