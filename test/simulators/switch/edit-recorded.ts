@@ -36,9 +36,11 @@ function editTree(recorded: unknown, before: unknown, after: unknown): unknown {
 
 /** Lines of `display set`. */
 function editLines(recorded: string, { before, after }: Change): string {
-  const [was, is, all] = [before, after, recorded].map((text) => text.split('\n').filter(Boolean));
-  const left = all?.filter((line) => !was?.includes(line.trim()) || is?.includes(line.trim())) ?? [];
-  return [...left, ...(is ?? []).filter((line) => !was?.includes(line) && !left.includes(line))].join('\n');
+  const was = before.split('\n');
+  const is = after.split('\n').filter(Boolean);
+  const isLeft = (line: string): boolean => line !== '' && (!was.includes(line.trim()) || is.includes(line.trim()));
+  const left = recorded.split('\n').filter(isLeft);
+  return [...left, ...is.filter((line) => !was.includes(line) && !left.includes(line))].join('\n');
 }
 
 /** Blocks of fields, each of which begins with a port's name. */
@@ -93,11 +95,13 @@ function sectionsOf(text: string): Map<string, string[]> {
 
 /** A configuration: sections with indented lines. */
 function editSections(recorded: string, { before, after, keyOf = (line) => line }: Change): string {
-  const [was, is, all] = [before, after, recorded].map(sectionsOf) as [...Map<string, string[]>[]];
+  const was = sectionsOf(before);
+  const is = sectionsOf(after);
+  const all = sectionsOf(recorded);
   const indent = /^([ \t]+)\S/m.exec(recorded)?.[1] ?? '   ';
-  const isGone = (head: string): boolean => was?.has(head) === true && !is?.has(head);
+  const isGone = (head: string): boolean => was.has(head) && !is.has(head);
   const addedTo = (head: string): string[] =>
-    (is?.get(head) ?? []).filter((line) => !was?.get(head)?.includes(line) && !all?.get(head)?.includes(line));
+    (is.get(head) ?? []).filter((line) => !was.get(head)?.includes(line) && !all.get(head)?.includes(line));
   const edited: string[] = [];
   let head = '';
   let added: string[] = [];
@@ -116,12 +120,12 @@ function editSections(recorded: string, { before, after, keyOf = (line) => line 
       end();
       edited.push(raw);
     } else if (!isGone(head)) {
-      const isOld = was?.get(head)?.includes(line) === true && !is?.get(head)?.includes(line);
+      const isOld = was.get(head)?.includes(line) === true && !is.get(head)?.includes(line);
       if (!isOld && !addedTo(head).some((each) => keyOf(each) === keyOf(line))) edited.push(raw);
     }
   }
   end();
-  const made = [...(is ?? [])].filter(([name]) => !was?.has(name) && !all?.has(name));
+  const made = [...is].filter(([name]) => !was.has(name) && !all.has(name));
   return [...edited, ...made.flatMap(([name, lines]) => [name, ...lines.map((line) => `${indent}${line}`)])].join('\n');
 }
 
@@ -131,7 +135,9 @@ const row = /^ {0,8}(?:[*@#A-Z]{1,2} +)?(\S*\d\S*)(?=\s|$)/;
 function editRows(recorded: string, { before, after }: Change): string {
   const rowsOf = (text: string) =>
     new Map(text.split('\n').flatMap((line) => (row.exec(line) ? [[row.exec(line)?.[1] ?? '', line] as const] : [])));
-  const [was, is, all] = [before, after, recorded].map(rowsOf) as [...Map<string, string>[]];
+  const was = rowsOf(before);
+  const is = rowsOf(after);
+  const all = rowsOf(recorded);
   let isGone = false;
   const edited = recorded
     .trimEnd()
@@ -139,14 +145,12 @@ function editRows(recorded: string, { before, after }: Change): string {
     .flatMap((line) => {
       const key = row.exec(line)?.[1];
       if (key === undefined) return isGone && /^\s/.test(line) ? [] : line;
-      const now = is?.get(key);
-      isGone = was?.has(key) === true && now === undefined;
+      const now = is.get(key);
+      isGone = was.has(key) && now === undefined;
       if (isGone) return [];
-      return now === undefined || now === was?.get(key) ? line : editRow(line, was?.get(key) ?? '', now);
+      return now === undefined || now === was.get(key) ? line : editRow(line, was.get(key) ?? '', now);
     });
-  return [...edited, ...[...(is ?? [])].flatMap(([key, line]) => (was?.has(key) || all?.has(key) ? [] : line))].join(
-    '\n',
-  );
+  return [...edited, ...[...is].flatMap(([key, line]) => (was.has(key) || all.has(key) ? [] : line))].join('\n');
 }
 
 /** A port's VLAN and mode; the rest of the row stays where it is the same. */
