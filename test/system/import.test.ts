@@ -2,13 +2,16 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readSecretsDatabase } from '#conductor/cli/import/ironic-secrets.ts';
 import { silentLog } from '#shared/log.ts';
 import { type RunResult, run } from '#shared/process/run.ts';
 import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
 import { type ConductorInProcess, startConductorInProcess } from '#test/support/conductor-in-process.ts';
 import { demoInstance, enrolSimulatedNode } from '#test/support/enrol.ts';
 import { createOperator, type Operator } from '#test/support/operator.ts';
+import { askPostgresql } from '#test/support/postgresql.ts';
 import { batonProgram } from '#test/support/programs.ts';
+import { makeTestDatabase } from '#test/support/test-database.ts';
 
 /** Nodes come over from an Ironic, from metal3 and from a table, while their machines run on. */
 
@@ -131,6 +134,22 @@ test('an Ironic: active nodes are adopted with their allocation, others are mana
     provision_state: 'active',
     instance_uuid: original['instance_uuid'],
   });
+});
+
+test('passwords that the API masks come from a database, and those of another one are refused', async () => {
+  const { url, drop } = await makeTestDatabase();
+  const uuid = '11111111-1111-4111-8111-111111111111';
+  try {
+    // as Ironic's: text, with what JSON makes of other letters
+    await askPostgresql(url, 'drop table nodes cascade; create table nodes (uuid text, driver_info text)');
+    const info = JSON.stringify({ ipmi_password: 'it\'s \\ "ü"' }).replace('ü', '\\u00fc').replaceAll("'", "''");
+    await askPostgresql(url, `insert into nodes values ('${uuid}', '${info}')`);
+    expect(await readSecretsDatabase(url)).toEqual(new Map([[uuid, { ipmi_password: 'it\'s \\ "ü"' }]]));
+    await askPostgresql(url, 'drop table nodes');
+    await expect(readSecretsDatabase(url)).rejects.toThrow("read nodes of Ironic's database by psql");
+  } finally {
+    await drop();
+  }
 });
 
 test('metal3: a provisioned host is adopted, a host without its Secret is left in enroll', async () => {

@@ -41,7 +41,7 @@ export async function readSecretsFile(file: string): Promise<DriverSecrets> {
 export async function readSecretsDatabase(given: string): Promise<DriverSecrets> {
   const url = URL.parse(given);
   const kind = url?.protocol.replace(/[:+].*$/, '');
-  if (!url || !kind || !/^(sqlite|postgresql|mysql|mariadb)$/.test(kind)) {
+  if (!url || !kind || !/^(sqlite|postgres|postgresql|mysql|mariadb)$/.test(kind)) {
     throw usageError('--database: it must be sqlite:////PATH, postgresql://… or mysql://…, as ironic.conf has it');
   }
   const { program, args, env } = commandFor(kind, url);
@@ -82,7 +82,7 @@ function commandFor(kind: string, url: URL): DatabaseCommand {
     return { program: 'sqlite3', args: ['-readonly', '-separator', '\t', name, query], env: {} };
   }
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
-  if (kind === 'postgresql') {
+  if (kind.startsWith('postgres')) {
     const place = ['-h', host, ...(url.port === '' ? [] : ['-p', url.port]), ...(user === '' ? [] : ['-U', user])];
     const secret = { PGPASSWORD: password, PGOPTIONS: '-c default_transaction_read_only=on' };
     return {
