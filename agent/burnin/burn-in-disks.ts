@@ -171,7 +171,11 @@ export async function runSmartTest(
   for (;;) {
     const state = await look();
     if (state === 'passed' || state === 'not offered') return state;
-    if (state !== 'running') throw new AppError('storage_error', `the self test of ${device} says: ${state.failed}`);
+    if (state !== 'running')
+      throw new AppError('storage_error', `the self test of ${device} says: ${state.failed}`, {
+        situation: 'disk_failing',
+        subject: device,
+      });
     context.reportProgress({ phase: `${device} tests itself` });
     await clock.sleep(30_000, signal);
   }

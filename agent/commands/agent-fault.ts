@@ -1,4 +1,5 @@
-import { AppError, errorChain } from '#shared/errors/app-error.ts';
+import { AppError, errorChain, faultOf } from '#shared/errors/app-error.ts';
+import { isSituation } from '#shared/errors/fault-codes.ts';
 import type { CommandError } from '#shared/wire/agent-calls.ts';
 
 /** The wire's error types (agent-protocol.md §4) that Baton's agent uses: HTTP code and general message of each. */
@@ -49,5 +50,14 @@ export function toCommandError(error: unknown, otherwise: FaultType = 'CommandEx
     details: fault.details,
     // ours: lets Baton's conductor distinguish a full disk from a lost network; Ironic's reads the four keys above
     ...(origin instanceof AppError ? { baton_code: origin.code, baton_retryable: origin.retryable } : {}),
+    ...situationOf(origin),
+  };
+}
+
+function situationOf(origin: unknown): Pick<CommandError, 'baton_situation' | 'baton_subject'> {
+  const { code, subject } = faultOf(origin);
+  return {
+    ...(isSituation(code) ? { baton_situation: code } : {}),
+    ...(subject === undefined ? {} : { baton_subject: subject }),
   };
 }

@@ -144,9 +144,12 @@ describe('execute_*_step', () => {
   });
 
   test('an in-band step can not wait', async () => {
-    const result = await execute(async () => ({ kind: 'wait', reason: 'rain', timeoutMs: 1, checkEveryMs: 1 }), {
-      step: probe,
-    });
+    const result = await execute(
+      async () => ({ kind: 'wait', code: 'time_wait', reason: 'rain', timeoutMs: 1, checkEveryMs: 1 }),
+      {
+        step: probe,
+      },
+    );
     expect(result.command_error?.details).toContain('wants to wait for rain');
   });
 

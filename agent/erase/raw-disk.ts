@@ -1,6 +1,7 @@
 import type { FileHandle } from 'node:fs/promises';
 import { createSlotPool, type SlotPool } from '#agent/image/decode/slot-pool.ts';
 import { openExclusive } from '#agent/image/disk/disk.ts';
+import { diskFault } from '#agent/storage/disk-fault.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** A disk open past the page cache: what is read comes from the disk, not from what was last written to it. */
@@ -47,7 +48,10 @@ function createRawDisk(disk: { readonly name: string; readonly sizeBytes: number
         ? (await handle.read(bytes, done, length, offset + done)).bytesRead
         : (await handle.write(bytes, done, length, offset + done)).bytesWritten;
     } catch (cause) {
-      throw new AppError('storage_error', `${verb} ${disk.name} at byte ${offset + done}`, { cause });
+      throw new AppError('storage_error', `${verb} ${disk.name} at byte ${offset + done}`, {
+        cause,
+        ...diskFault(cause, disk.name),
+      });
     }
   };
   return {
@@ -58,7 +62,10 @@ function createRawDisk(disk: { readonly name: string; readonly sizeBytes: number
       try {
         await handle.datasync();
       } catch (cause) {
-        throw new AppError('storage_error', `flush ${disk.name} to stable storage`, { cause });
+        throw new AppError('storage_error', `flush ${disk.name} to stable storage`, {
+          cause,
+          ...diskFault(cause, disk.name),
+        });
       }
     },
   };

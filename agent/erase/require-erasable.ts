@@ -15,13 +15,18 @@ export function requireUnusedDisks(disks: readonly BlockDevice[], kept: readonly
 
 function requireNotInUse(disk: BlockDevice, kept: readonly BlockDevice[]): void {
   if (disk.mountpoints.length > 0) {
-    throw new AppError('storage_error', `${nameDisk(disk)} is in use: mounted on ${disk.mountpoints.join(', ')}`);
+    throw new AppError(
+      'storage_error',
+      `${nameDisk(disk)} is in use: mounted on ${disk.mountpoints.join(', ')}`,
+      inUse(disk),
+    );
   }
   for (const holder of disk.holders) {
     if (!holder.startsWith('/dev/md')) {
       throw new AppError(
         'storage_error',
         `${nameDisk(disk)} is in use by ${holder}, which is not a RAID array and can't be stopped`,
+        inUse(disk),
       );
     }
     const sharer = kept.find(({ holders }) => holders.includes(holder));
@@ -29,6 +34,7 @@ function requireNotInUse(disk: BlockDevice, kept: readonly BlockDevice[]): void 
       throw new AppError(
         'storage_error',
         `${nameDisk(disk)} and ${nameDisk(sharer)}, which is skipped, are both members of ${holder}`,
+        inUse(disk),
       );
     }
   }
@@ -136,4 +142,8 @@ export function requireNoTwins(disks: readonly BlockDevice[], kept: readonly Blo
 
 function identityOf(disk: BlockDevice): string | undefined {
   return wwnOf(disk) ?? serialKey(disk);
+}
+
+function inUse({ name }: Pick<BlockDevice, 'name'>) {
+  return { situation: 'disk_in_use', subject: name } as const;
 }

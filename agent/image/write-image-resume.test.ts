@@ -140,3 +140,19 @@ describe('several servers', () => {
     expect(there.headers[0]?.authorization).toBeUndefined();
   });
 });
+
+describe('a download that does not go on', () => {
+  test('reports each failed try, why, and the server, until bytes come again', async () => {
+    const { progress } = await write({ behaviours: [{ dropAfter: 2_500_000 }, { status: 503 }] });
+    const troubled = progress.filter(({ last_error: error }) => error !== undefined);
+    expect(troubled.length).toBeGreaterThan(1);
+    expect(troubled.at(-1)).toMatchObject({
+      tries: 2,
+      last_error: expect.stringContaining('answered 503'),
+      situation: 'image_server',
+      subject: expect.stringMatching(/^http:/),
+      rate: 0,
+    });
+    expect(progress.at(-1)).not.toHaveProperty('last_error');
+  });
+});

@@ -11,6 +11,7 @@ import type { ExpectedChecksum } from '#agent/image/fetch/expected-checksum.ts';
 import type { ImageSource } from '#agent/image/fetch/image-source.ts';
 import { createRangeReader } from '#agent/image/fetch/range-reader.ts';
 import { writeQcow2 } from '#agent/image/qcow2/write-qcow2.ts';
+import { type DownloadWatch, watchDownload } from '#agent/image/watch-download.ts';
 import { writeRaw } from '#agent/image/write-raw.ts';
 import type { Share } from '#agent/image-means/image-share.ts';
 import type { BlockDevice } from '#agent/storage/lsblk.ts';
@@ -23,7 +24,8 @@ import type { BytesByOrigin, Progress } from '#shared/wire/progress.ts';
 
 /** Slots of each pool: enough for four writes in flight, the hash thread's queue and the slot being filled. */
 const poolSlots = 8;
-const progressEveryMs = 500;
+/** How often it is looked whether bytes move. */
+const lookEveryMs = 5_000;
 
 export type CheckHead = (head: Buffer, rest: ImageRest) => void | Promise<void>;
 
@@ -82,8 +84,32 @@ export async function writeImage(
   const stop = new AbortController();
   const signal = AbortSignal.any([options.signal, stop.signal]);
   const pool = createSlotPool(poolSlots, signal);
-  const tries = { headers: {}, maxTries: 10, retryDelayMs: 10_000, idleTimeoutMs: 60_000, ...options };
-  const download = await openDownload({ ...tries, signal, pool });
+  const watch = watchDownload(options);
+  const looks = setInterval(watch.look, lookEveryMs);
+  try {
+    return await transfer(target, openDisk, { ...options, watch, pool, signal, stop: () => stop.abort() });
+  } finally {
+    clearInterval(looks);
+    stop.abort();
+  }
+}
+
+interface Transfer extends WriteImageOptions {
+  readonly watch: DownloadWatch;
+  readonly pool: SlotPool;
+  /** Ends whatever waits in the pipeline. */
+  readonly stop: () => void;
+}
+
+async function transfer(
+  target: ImageTarget,
+  openDisk: () => Promise<Disk>,
+  { watch, pool, stop, ...options }: Transfer,
+): Promise<WrittenBytes> {
+  const { signal } = options;
+  const waits = { headers: {}, maxTries: 10, retryDelayMs: 10_000, idleTimeoutMs: 60_000 };
+  const tries = { ...waits, ...options, onFailedTry: watch.failed };
+  const download = await openDownload({ ...tries, pool });
   const served = await unpackServed(download, pool, signal);
   const { slots } = served;
   const hasher = createHasher(options.checksum.algorithm, served.pool.memory);
@@ -95,8 +121,8 @@ export async function writeImage(
     const source: ImageSource = {
       download: served.download,
       head,
-      slots: reporting(hashing(prepend(first.value, slots), hasher), download, options),
-      readPiece: (fileBytes, pieceOptions) => createRangeReader(head, fileBytes, { ...tries, signal, ...pieceOptions }),
+      slots: reporting(hashing(prepend(first.value, slots), hasher), download, { signal, watch }),
+      readPiece: (fileBytes, pieceOptions) => createRangeReader(head, fileBytes, { ...tries, ...pieceOptions }),
       verify: () => checkDigest(hasher, options.checksum),
       signal,
     };
@@ -107,14 +133,17 @@ export async function writeImage(
       await checkHead(unpacked, rest);
     };
     if (isChunkIndex(head)) {
-      const reportDone = progressReporter(options);
       const { share } = options;
       const sharing = share && (() => share(options.checksum.hex));
-      return await writeChunks(source, target, openDisk, checkRaw, { ...tries, reportDone, share: sharing });
+      return await writeChunks(source, target, openDisk, checkRaw, {
+        ...tries,
+        reportDone: watch.moved,
+        share: sharing,
+      });
     }
     return await writeRaw(source, compression, target, openDisk, checkRaw);
   } finally {
-    stop.abort();
+    stop();
     await slots.return(undefined);
     await hasher.close();
   }
@@ -167,42 +196,17 @@ async function* hashing(slots: AsyncIterable<Slot>, hasher: Hasher): AsyncGenera
 async function* reporting(
   slots: AsyncGenerator<Slot>,
   download: Download,
-  options: WriteImageOptions,
+  { signal, watch }: Pick<Transfer, 'signal' | 'watch'>,
 ): AsyncGenerator<Slot> {
-  const report = progressReporter(options);
   for await (const slot of slots) {
-    if (options.signal.aborted) throw new AppError('aborted', 'writing was stopped', { cause: options.signal.reason });
+    if (signal.aborted) throw new AppError('aborted', 'writing was stopped', { cause: signal.reason });
     yield slot;
-    report(download.doneBytes(), download.totalBytes());
+    watch.moved(download.doneBytes(), download.totalBytes());
   }
 }
 
 function emptyImage(): AppError {
   return new AppError('image_error', 'the image is empty');
-}
-
-function progressReporter(
-  options: WriteImageOptions,
-): (done: number, total: number | undefined, origin?: BytesByOrigin) => void {
-  const last = { at: options.clock.now().getTime(), bytes: 0 };
-  return (done, total, origin) => {
-    const now = options.clock.now().getTime();
-    const elapsed = now - last.at;
-    if (elapsed < progressEveryMs) return;
-    options.reportProgress({
-      phase: 'writing image',
-      done_bytes: done,
-      ...(total === undefined ? {} : { total_bytes: total }),
-      ...(origin && {
-        kept_bytes: origin.kept,
-        copied_bytes: origin.copied,
-        fetched_bytes: origin.fetched,
-        neighbour_bytes: origin.neighbours,
-      }),
-      rate: Math.round(((done - last.bytes) * 1000) / elapsed),
-    });
-    Object.assign(last, { at: now, bytes: done });
-  };
 }
 
 async function checkDigest(hasher: Hasher, expected: ExpectedChecksum): Promise<void> {
@@ -213,5 +217,6 @@ async function checkDigest(hasher: Hasher, expected: ExpectedChecksum): Promise<
     'image_error',
     // without the actual digest: it could be copied into the next request unchecked
     `the image's ${expected.algorithm} is not ${expected.hex}: it was changed, or the checksum belongs to another file`,
+    { situation: 'image_checksum' },
   );
 }

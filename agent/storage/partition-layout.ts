@@ -66,6 +66,7 @@ export function planPartitionLayout(
     throw new AppError(
       'storage_error',
       `disk ${disk.name} is too small: its ${Math.floor(disk.sizeBytes / mib)} MiB do not hold the partitions (MiB: ${listed})`,
+      { situation: 'image_too_large', subject: disk.name },
     );
   }
   if (requested.label === 'msdos' && neededMib > maxMsdosMib) {

@@ -82,7 +82,8 @@ export function createAgentClients(secrets: Secrets, rules: OutboundRules): Agen
   };
   return {
     clientFor: (session, signal) => {
-      if (!session?.callbackUrl) throw new AppError('agent_error', 'no agent has called in on this node');
+      if (!session?.callbackUrl)
+        throw new AppError('agent_error', 'no agent has called in on this node', { situation: 'agent_missing' });
       return agentClient(session.callbackUrl, openAgentToken(secrets, session), {
         dispatcher: poolFor(session),
         signal,
@@ -118,7 +119,8 @@ function agentClient(
       timeoutMs: options.timeoutMs ?? (options.wait ? waitTimeoutMs : undefined),
     }).catch((cause: unknown) => {
       const code = cause instanceof AppError ? cause.code : 'unavailable';
-      throw new AppError(code, `${what} at ${callbackUrl}`, { cause });
+      const situation = code === 'unavailable' || code === 'timeout' ? 'agent_silent' : 'agent_answer';
+      throw new AppError(code, `${what} at ${callbackUrl}`, { cause, situation });
     });
     return parseAnswer(what, answer, schema);
   };
@@ -163,13 +165,21 @@ function parseAnswer<T>(what: string, { status, body }: PeerAnswer, schema: z.Zo
     const busy = status === 409 || /agent is busy/i.test(fault);
     const lacks = lacksOf(status, fault);
     throw new AppError(busy ? 'busy' : 'agent_error', `${what}: it answered ${status}${fault && `: ${fault}`}`, {
+      situation: 'agent_answer',
       details: { ...(lacks === undefined ? {} : { lacks }), ...(reported === undefined ? unclear : {}) },
     });
   }
   if (body === undefined)
-    throw new AppError('agent_error', `${what}: unexpected answer: ${status}, not in JSON`, { details: unclear });
+    throw new AppError('agent_error', `${what}: unexpected answer: ${status}, not in JSON`, {
+      details: unclear,
+      situation: 'agent_answer',
+    });
   const parsed = schema.safeParse(body);
   if (!parsed.success)
-    throw new AppError('agent_error', `${what}: unexpected answer`, { cause: parsed.error, details: unclear });
+    throw new AppError('agent_error', `${what}: unexpected answer`, {
+      cause: parsed.error,
+      details: unclear,
+      situation: 'agent_answer',
+    });
   return parsed.data;
 }

@@ -1,5 +1,6 @@
 import { and, eq, sql } from 'drizzle-orm';
 import { type AgentClient, saysItLacks } from '#conductor/agents/agent-client.ts';
+import { reportedFault } from '#conductor/agents/agent-fault.ts';
 import { dumpNode, dumpPorts } from '#conductor/agents/node-dump.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { type AgentStepsRow, agentSteps } from '#conductor/kernel/db/schema/agent.ts';
@@ -34,7 +35,7 @@ export async function callAgent(
 ): Promise<unknown> {
   const result = await agent.post({ name, params }, { wait: true });
   if (result.command_status === 'SUCCEEDED') return result.command_result;
-  throw new AppError('agent_error', `${doing}: ${reasonOf(result) ?? result.command_status}`);
+  throw new AppError('agent_error', `${doing}: ${reasonOf(result) ?? result.command_status}`, reportedFault(result));
 }
 
 /**
@@ -49,6 +50,7 @@ export async function askForInventory(agent: AgentClient): Promise<JsonObject> {
   const reason = reasonOf(result);
   throw new AppError('agent_error', `ask the agent for the inventory (${name})${reason ? `: ${reason}` : ''}`, {
     cause: reason ? undefined : parsed.error,
+    ...reportedFault(result),
   });
 }
 

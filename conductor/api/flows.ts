@@ -14,6 +14,13 @@ const plugin = z
   .nullable()
   .meta({ description: 'The plugin’s task that the step is.' });
 
+const faultCode = line.meta({
+  description: 'Code of what it failed by, or waits for, by which it is advised: image_missing, switch_unreachable.',
+});
+const subject = line.meta({
+  description: 'The one thing that the code is about: /dev/sda, leaf1, the URL of an image.',
+});
+
 /** `GET /v1/nodes/{node}/flow`: the flow under way, or the last one, as operators watch it. */
 export const Flow = z
   .strictObject({
@@ -69,6 +76,8 @@ export const Flow = z
         attempts: z
           .array(z.strictObject({ started_at: time, waits_since: time.nullable(), reason: line }))
           .meta({ description: 'How often it was begun, each time with when it came to wait, and for what.' }),
+        code: faultCode,
+        subject,
         may_skip: z.boolean().meta({ description: 'POST …/flow/skip leaves it out.' }),
         usual_seconds: z.number().nullable().meta({
           description: 'Median of the last successful runs of such steps, on any node; null = none.',
@@ -107,6 +116,8 @@ export const FlowSummary = z
     since: time.meta({ description: 'When the step began; of a failure, when the flow ended.' }),
     until: time.nullable().meta({ description: 'When the step gives up.' }),
     reason: line.meta({ description: 'Why it waits, is held, or has failed.' }),
+    code: faultCode,
+    subject,
     attempt: whole.meta({ description: 'How often the step was begun; 0 = not yet.' }),
     next_attempt_at: time.nullable().meta({ description: 'Of a flow that is retrying.' }),
     progress: z.unknown(),

@@ -2,6 +2,7 @@ import { type CommandTerminal, runCommand } from '#conductor/cli/commands.ts';
 import { createApiClient, waitForLock } from '#conductor/cli/shell/api-client.ts';
 import { readClientSettings } from '#conductor/cli/shell/client-settings.ts';
 import type { ConductorParts } from '#conductor/cli/shell/command.ts';
+import { notifyOfSilence, whyNotReady } from '#conductor/cli/shell/notify-of-silence.ts';
 import { systemClock } from '#shared/clock.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 
@@ -52,7 +53,8 @@ export function runBaton(parts: ConductorParts): void {
     },
     connect: (choice) => {
       const settings = readClientSettings(process.env, choice);
-      const client = waitForLock(createApiClient(settings), { clock: systemClock, notify });
+      const silence = { url: settings.url, clock: systemClock, notify, askWhy: whyNotReady(settings) };
+      const client = waitForLock(notifyOfSilence(createApiClient(settings), silence), { clock: systemClock, notify });
       const terminal = { input: process.stdin, output: process.stdout, term: process.env['TERM'] };
       return {
         client,

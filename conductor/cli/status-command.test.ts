@@ -9,6 +9,8 @@ function flowOf(name: string, status: FlowSummaryView['status'], more: Partial<F
   return {
     uuid: '5a0c7ac4-4b6e-4b5c-9c5e-4d6b7a1f0001',
     kind: 'deploy',
+    code: null,
+    subject: null,
     state: 'running',
     status,
     node_uuid: '5a0c7ac4-4b6e-4b5c-9c5e-4d6b7a1f0002',
@@ -33,6 +35,7 @@ function flowOf(name: string, status: FlowSummaryView['status'], more: Partial<F
 const fleet = { nodes: 5, in_maintenance: 1, provision_states: { active: 3, deploying: 1, 'deploy failed': 1 } };
 
 test('what needs somebody stands first, with its whole reason; the rest is counted', () => {
+  const advice = new Map([['bad', 'Look at the image. Then `baton rebuild n10` tries again.']]);
   const flows = [
     flowOf('n1', 'working'),
     flowOf('n2', 'retrying', {
@@ -42,14 +45,15 @@ test('what needs somebody stands first, with its whole reason; the rest is count
       next_attempt_at: '2026-11-22T12:00:08.000Z',
       until: '2026-11-22T12:26:00.000Z',
     }),
-    flowOf('n10', 'failed', { since: '2026-11-22T11:47:55.000Z', reason: 'no room\u001b[2J' }),
+    flowOf('n10', 'failed', { uuid: 'bad', since: '2026-11-22T11:47:55.000Z', reason: 'no room\u001b[2J' }),
     flowOf('n3', 'waiting'),
   ];
-  expect(renderFleet({ fleet, flows, all: false }, now, 72)).toEqual([
+  expect(renderFleet({ fleet, flows, all: false, advice }, now, 72)).toEqual([
     '5 nodes: 3 active, 1 deploying, 1 deploy failed; 1 in maintenance',
     '',
     'failed    n10  deploy.write_image, 12 m 05 s ago',
     '          no room\uFFFD[2J',
+    '          → Look at the image. Then `baton rebuild n10` tries again.',
     'retrying  n2   power.power_on, 2 m 00 s, attempt 4, again in 8.0 s,',
     '          gives up in 26 m 00 s',
     '          the BMC at 10.0.0.7 did not answer within 30 s; its web server',
@@ -57,7 +61,9 @@ test('what needs somebody stands first, with its whole reason; the rest is count
     '',
     '1 waiting, 1 working, as planned: baton status --all lists them',
   ]);
-  expect(renderFleet({ fleet, flows, all: true }, now, 72)).toContain('working   n1   deploy.write_image, 2 m 00 s');
+  expect(renderFleet({ fleet, flows, all: true, advice }, now, 72)).toContain(
+    'working   n1   deploy.write_image, 2 m 00 s',
+  );
 });
 
 test('asks for all pages; a document has everything', async () => {

@@ -1,4 +1,4 @@
-import { type FlowSummaryView, flowStatuses } from '#conductor/api/flows.ts';
+import { type FlowSummaryView, type FlowView, flowStatuses } from '#conductor/api/flows.ts';
 import type { FleetView } from '#conductor/api/node-parts.ts';
 import { callFor, listAll, lookPatiently } from '#conductor/cli/shell/api-client.ts';
 import {
@@ -13,6 +13,7 @@ import { wrapPieces } from '#conductor/cli/shell/help-text.ts';
 import { print } from '#conductor/cli/shell/print.ts';
 import { createPainter, printable } from '#conductor/cli/shell/screen.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { inParallel } from '#shared/in-parallel.ts';
 
 /** Statuses of flows that go as they should: counted, not listed. */
 const asPlanned: ReadonlySet<FlowSummaryView['status']> = new Set(['waiting', 'working']);
@@ -22,6 +23,8 @@ interface FleetPicture {
   readonly flows: readonly FlowSummaryView[];
   /** List what goes as planned, too. */
   readonly all: boolean;
+  /** Advice by the flow's uuid. */
+  readonly advice: ReadonlyMap<string, string>;
 }
 
 /**
@@ -29,23 +32,28 @@ interface FleetPicture {
  * status before the others, with the whole reason. Pure.
  * @param columns of the terminal; reasons wrap there
  */
-export function renderFleet({ fleet, flows, all }: FleetPicture, now: Date, columns: number): string[] {
+export function renderFleet({ fleet, flows, all, advice }: FleetPicture, now: Date, columns: number): string[] {
   const states = Object.entries(fleet.provision_states).map(([state, count]) => `${count} ${state}`);
   const maintenance = fleet.in_maintenance > 0 ? `; ${fleet.in_maintenance} in maintenance` : '';
   const total = `${fleet.nodes} ${fleet.nodes === 1 ? 'node' : 'nodes'}${states.length > 0 ? ': ' : ''}`;
   const head = wrapPieces(`${total}${states.join(', ')}${maintenance}`.split(' '), columns, '  ');
-  const listed = flows
-    .filter(({ status }) => all || !asPlanned.has(status))
-    .sort((a, b) => rank(a) - rank(b) || a.since.localeCompare(b.since));
+  const listed = listedFlows(flows, all);
   const widest = Math.max(0, ...listed.map((flow) => nameOf(flow).length));
   const rest = flows.length - listed.length;
   return [
     ...head,
     ...(listed.length > 0 ? [''] : []),
-    ...listed.flatMap((flow) => renderFlowSummary(flow, now, { columns, widest })),
+    ...listed.flatMap((flow) => renderFlowSummary(flow, now, { columns, widest, todo: advice.get(flow.uuid) })),
     ...(rest > 0 ? ['', `${countStatuses(flows)}, as planned: baton status --all lists them`] : []),
     ...(flows.length === 0 ? ['nothing is under way'] : []),
   ];
+}
+
+/** The worst first, and the longest of each status. */
+function listedFlows(flows: readonly FlowSummaryView[], all: boolean): FlowSummaryView[] {
+  return flows
+    .filter(({ status }) => all || !asPlanned.has(status))
+    .sort((a, b) => rank(a) - rank(b) || a.since.localeCompare(b.since));
 }
 
 const rank = ({ status }: FlowSummaryView): number => flowStatuses.indexOf(status);
@@ -65,7 +73,7 @@ const indent = ' '.repeat(statusWidth + 2);
 function renderFlowSummary(
   flow: FlowSummaryView,
   now: Date,
-  { columns, widest }: { readonly columns: number; readonly widest: number },
+  { columns, widest, todo }: { readonly columns: number; readonly widest: number; readonly todo: string | undefined },
 ): string[] {
   const took = formatDuration(spanMs(flow.since, null, now));
   const facts = [
@@ -88,11 +96,14 @@ function renderFlowSummary(
       indent,
     ),
   ];
-  if (flow.reason === null) return lines;
-  return [
-    ...lines,
-    ...wrapPieces(printable(flow.reason).split(' '), columns - indent.length).map((line) => `${indent}${line}`),
-  ];
+  const below = [...(flow.reason === null ? [] : [flow.reason]), ...(todo === undefined ? [] : [`→ ${todo}`])];
+  const wrapped = below.flatMap((text) => wrapPieces(printable(text).split(' '), columns - indent.length));
+  return [...lines, ...wrapped.map((line) => `${indent}${line}`)];
+}
+
+/** The fleet as a document, each flow with its advice. */
+function documentOf({ fleet, flows, advice }: FleetPicture): object {
+  return { fleet, flows: flows.map((flow) => ({ ...flow, advice: advice.get(flow.uuid) ?? null })) };
 }
 
 const watchMs = 2_000;
@@ -103,7 +114,30 @@ async function look({ client }: CommandContext, all: boolean): Promise<FleetPict
     listAll<FlowSummaryView>(client, { path: '/v1/flows', key: 'flows' }),
   ]);
   if (!fleet) throw new AppError('not_supported', 'this conductor knows no GET /v1/fleet: it is of an older release');
-  return { fleet, flows, all };
+  return { fleet, flows, all, advice: await readAdvice(client, listedFlows(flows, false)) };
+}
+
+/** Flows whose advice is asked for: more than these fit on no screen. */
+const advised = 24;
+
+/** Reads what to do next; of flows with one cause at one step only the first is asked about, and the others refer to it. */
+async function readAdvice(
+  client: CommandContext['client'],
+  listed: readonly FlowSummaryView[],
+): Promise<ReadonlyMap<string, string>> {
+  const alike = Map.groupBy(listed, ({ uuid, status, kind, step, code, subject }) =>
+    code === null ? uuid : JSON.stringify([status, kind, step, code, subject]),
+  );
+  const found = new Map<string, string>();
+  const read = async ([first, ...others]: readonly FlowSummaryView[]): Promise<void> => {
+    if (!first) return;
+    const flow = await callFor<FlowView>(client, 'GET', `/v1/nodes/${first.node_uuid}/flow`);
+    if (!flow?.advice) return;
+    found.set(first.uuid, flow.advice);
+    for (const { uuid } of others) found.set(uuid, `as for ${nameOf(first)}`);
+  };
+  await inParallel([...alike.values()].slice(0, advised), read, { atOnce: 4 });
+  return found;
 }
 
 async function status(context: CommandContext, input: CommandInput): Promise<void> {
@@ -113,7 +147,7 @@ async function status(context: CommandContext, input: CommandInput): Promise<voi
     const seen = await look(context, all);
     const columns = screen.isTerminal ? screen.size().columns : Number.POSITIVE_INFINITY;
     const text = renderFleet(seen, clock.now(), columns).map((line) => `${line}\n`);
-    print(context, input, { json: { fleet: seen.fleet, flows: seen.flows }, text: text.join('') });
+    print(context, input, { json: documentOf(seen), text: text.join('') });
     return;
   }
   if (!screen.isTerminal || input.document !== undefined) {

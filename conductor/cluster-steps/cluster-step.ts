@@ -90,7 +90,8 @@ async function lookOnce<Args extends z.output<typeof clusterArgs>>(
       return reportedFailure(context.log, kept.report(), `not ended within ${args.timeout} s: ${reason}`);
     const seconds = typeof every === 'number' ? every : every(args, sinceStart(context));
     const checkEveryMs = Math.min(seconds * 1000, Math.max(leftMs, 1));
-    return { kind: 'wait', reason, timeoutMs: mayFail ? Infinity : Math.max(leftMs, 0), checkEveryMs };
+    const timeoutMs = mayFail ? Infinity : Math.max(leftMs, 0);
+    return { kind: 'wait', reason, code: 'cluster_wait', timeoutMs, checkEveryMs };
   };
   try {
     const now = await round({ context, args, report: kept.report(), announce: kept.announce });

@@ -43,13 +43,25 @@ async function look(context: StepContext): Promise<ConductorStepOutcome> {
   const leftMs = (step.startedAt?.getTime() ?? now) + given.timeout * 1000 - now;
   if (leftMs > 0) {
     const reason = `a sign that its instance came up by kexec, else its machine is restarted in ${Math.ceil(leftMs / 1000)} s: ${silent}`;
-    return { kind: 'wait', reason, timeoutMs: Infinity, checkEveryMs: Math.min(given.every * 1000, leftMs) };
+    return {
+      kind: 'wait',
+      reason,
+      code: 'machine_wait',
+      timeoutMs: Infinity,
+      checkEveryMs: Math.min(given.every * 1000, leftMs),
+    };
   }
   const reason = `its instance did not answer within ${given.timeout} s of kexec, and its machine was restarted (${silent})`;
   log.warn({ silent }, 'kexec: the instance does not answer, its machine is restarted');
   // where operators see how it was booted, and `auto` what to expect of the model; it is not decided a second time
   await context.record((tx) => noteOutput(tx, boot.stepUuid, { deploy_boot: 'reboot', reason }));
-  return { kind: 'wait', reason: 'its machine to be restarted', timeoutMs: Infinity, checkEveryMs: 1 };
+  return {
+    kind: 'wait',
+    reason: 'its machine to be restarted',
+    code: 'machine_wait',
+    timeoutMs: Infinity,
+    checkEveryMs: 1,
+  };
 }
 
 /** Each half can be repeated: a conductor may have died between them. */

@@ -161,6 +161,6 @@ function notReached(change: Change, bmc: string, { seen, doubt }: Watch, timeout
   return new AppError(
     'timeout',
     `${change.target} at ${bmc}: not confirmed within ${timeoutMs} ms; it reports ${shown} where ${change.state} was expected`,
-    doubt ? { cause: doubt } : {},
+    { situation: 'power_unconfirmed', ...(doubt ? { cause: doubt } : {}) },
   );
 }

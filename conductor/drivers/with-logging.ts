@@ -1,3 +1,4 @@
+import { inBmcSituation } from '#conductor/drivers/bmc-situation.ts';
 import type {
   BiosInterface,
   Bmc,
@@ -271,6 +272,6 @@ async function logged<T>(
     const code = errorCode(error);
     const masked = errorWithout(hideInLog, error);
     log.warn({ action, ...fields, durationMs: end(code), outcome: code, err: masked }, 'BMC call');
-    throw errorWithout(hide, error);
+    throw errorWithout(hide, inBmcSituation(error));
   }
 }

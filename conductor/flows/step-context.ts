@@ -16,6 +16,7 @@ import { findHistoryEntry } from '#conductor/nodes/node-history.ts';
 import { holdLease, type Lease } from '#conductor/nodes/node-lease.ts';
 import type { NodeChange } from '#conductor/nodes/node-store.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
+import type { Fault, FaultCode } from '#shared/errors/fault-codes.ts';
 import type { Log } from '#shared/log.ts';
 import type { StepDefinition, StepOutcome } from '#shared/steps/define-step.ts';
 import type { HardwareManagerVersion, StepInterface, StepKind } from '#shared/wire/step.ts';
@@ -87,9 +88,12 @@ export type ConductorStepOutcome =
       readonly hardwareManagerVersion: HardwareManagerVersion;
     }
   /** It rests without a time limit until an operator's word. */
-  | { readonly kind: 'hold'; readonly reason: string }
+  | { readonly kind: 'hold'; readonly reason: string; readonly code: FaultCode }
   /** It has to be run once more, after `checkEveryMs`, until `timeoutMs` from the first try. */
-  | { readonly kind: 'again'; readonly reason: string; readonly timeoutMs: number; readonly checkEveryMs: number };
+  | ({ readonly kind: 'again'; readonly reason: string } & Fault & {
+        readonly timeoutMs: number;
+        readonly checkEveryMs: number;
+      });
 
 /** A conductor's step: the shared definition, with the wider outcome. */
 export type ConductorStep = Pick<StepDefinition<StepContext>, 'step' | 'description'> & {
@@ -199,7 +203,7 @@ export async function loadStepContext(
     noteOff: () => Promise.resolve(),
     session,
     agent: () => {
-      if (gone) throw new AppError('agent_error', gone);
+      if (gone) throw new AppError('agent_error', gone, { situation: 'power_switched' });
       return hideInAnswers(context.agents.clientFor(session, signal), hide);
     },
     hide,

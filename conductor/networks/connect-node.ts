@@ -24,6 +24,7 @@ import {
   type SwitchRecording,
 } from '#conductor/networks/switch-driver.ts';
 import { createSwitchRounds, type OneWriter, type SwitchRounds } from '#conductor/networks/switch-rounds.ts';
+import { inSwitchSituation } from '#conductor/networks/switch-situation.ts';
 import { AppError, errorChain, isRetryable } from '#shared/errors/app-error.ts';
 import { limitAtOnce } from '#shared/in-parallel.ts';
 
@@ -143,7 +144,7 @@ export function createNetworkConnector(
       }
       const moves = planNetworkMove({ networkInterface: name, ports, networks, destination, groups });
       for (const { first, atSwitch } of bySwitch(moves)) {
-        await switchOf(first).rounds.move(atSwitch.map(settingOf), signal);
+        await moveAt(switchOf(first), first.switchEntry, atSwitch.map(settingOf), signal);
       }
       return moves.map(({ port, network, bond }) => ({
         port,
@@ -277,6 +278,20 @@ function looksOf(
     const together = planned.filter((each) => (bond ? each.bond?.number === bond.number : each.portId === move.portId));
     return { move, found, commands: isSaid || together.length === 0 ? [] : connection.describe(together, states) };
   });
+}
+
+/** @throws AppError as `SwitchRounds.move`, in its situation, with the switch's name */
+async function moveAt(
+  { rounds }: KnownSwitch,
+  entry: SwitchEntry,
+  settings: readonly SwitchPortSetting[],
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  try {
+    await rounds.move(settings, signal);
+  } catch (error) {
+    throw inSwitchSituation(error, entry);
+  }
 }
 
 export function settingOf({ portId, network, bond }: SwitchPortMove): SwitchPortSetting {

@@ -53,6 +53,7 @@ export function chooseRootDevice<D extends Disk>(devices: readonly D[], node: No
     throw new AppError(
       'storage_error',
       `${source}.by_path names ${fitting.map(({ name }) => name).join(' and ')} alike: name one by serial or wwn`,
+      { situation: 'disk_choice' },
     );
   }
   if (chosen) return chosen;
@@ -61,6 +62,7 @@ export function chooseRootDevice<D extends Disk>(devices: readonly D[], node: No
   throw new AppError(
     'storage_error',
     `no disk can be the root device (${wanted}): ${listed.join(', ') || 'the machine has no disk'}`,
+    { situation: 'disk_choice' },
   );
 }
 

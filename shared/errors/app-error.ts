@@ -1,3 +1,4 @@
+import { type Fault, isSituation, type Situation } from '#shared/errors/fault-codes.ts';
 import { maskUrlLogins } from '#shared/url-logins.ts';
 
 /**
@@ -41,6 +42,10 @@ export interface AppErrorOptions {
   readonly retryable?: boolean;
   /** Values for logs and API answers; never secrets. */
   readonly details?: Readonly<Record<string, unknown>>;
+  /** Situation that it is for an operator, where it is more than the code says. */
+  readonly situation?: Situation | undefined;
+  /** The one thing that it is about, `/dev/sda`, `leaf1`; never a secret. */
+  readonly subject?: string | undefined;
 }
 
 /**
@@ -52,12 +57,16 @@ export class AppError extends Error {
   readonly code: ErrorCode;
   readonly retryable: boolean;
   readonly details: Readonly<Record<string, unknown>>;
+  readonly situation: Situation | undefined;
+  readonly subject: string | undefined;
 
   constructor(code: ErrorCode, message: string, options: AppErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
     this.retryable = options.retryable ?? retryableCodes.has(code);
     this.details = options.details ?? {};
+    this.situation = options.situation;
+    this.subject = options.subject;
   }
 }
 
@@ -89,6 +98,41 @@ export function errorCode(error: unknown): ErrorCode {
     current = current.cause;
   }
   return 'internal';
+}
+
+/** Finds what the error is for an operator: the first situation and the first subject of its chain, else its code. */
+export function faultOf(error: unknown): Fault {
+  const { situation, subject } = chained(error);
+  const code = situation ?? errorCode(error);
+  return subject === undefined ? { code } : { code, subject };
+}
+
+function chained(error: unknown): Pick<AppErrorOptions, 'situation' | 'subject'> {
+  const found: { situation?: Situation | undefined; subject?: string | undefined } = {};
+  for (let current = error; current instanceof Error; current = current.cause) {
+    if (!(current instanceof AppError)) continue;
+    found.situation ??= current.situation;
+    found.subject ??= current.subject;
+  }
+  return found;
+}
+
+/** Makes the same error with a situation and a subject, where its chain has none; another's error is returned as it is. */
+export function inSituation(error: unknown, { code, subject }: Fault): unknown {
+  if (!(error instanceof AppError)) return error;
+  const { situation, subject: known } = chained(error);
+  const { message, retryable, details, cause, stack } = error;
+  const named = situation ?? (isSituation(code) ? code : undefined);
+  if (named === situation && (known ?? subject) === known) return error;
+  const same = new AppError(error.code, message, {
+    ...(cause === undefined ? {} : { cause }),
+    retryable,
+    details,
+    situation: named,
+    subject: known ?? subject,
+  });
+  if (stack !== undefined) same.stack = stack;
+  return same;
 }
 
 /** Where an error was made, without its message, which may carry what must not be logged. */

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { AppError } from '#shared/errors/app-error.ts';
 import { describeIssues } from '#shared/errors/describe-issues.ts';
+import type { FaultCode } from '#shared/errors/fault-codes.ts';
 import type { ArgsInfo, DiskLoss, StepInterface, StepKind } from '#shared/wire/step.ts';
 
 /** Outcome of running a step once; a failure is a thrown `AppError`. */
@@ -10,6 +11,9 @@ export type StepOutcome =
       readonly kind: 'wait';
       /** The awaited thing, as the operator reads it: `first heartbeat of the ramdisk`. */
       readonly reason: string;
+      /** Code of the awaited thing, by which operators are advised. */
+      readonly code: FaultCode;
+      readonly subject?: string | undefined;
       /** Milliseconds from now until the step fails with a timeout; `Infinity` = never. */
       readonly timeoutMs: number;
       /** Milliseconds until `resume` looks again even without a nudge. */

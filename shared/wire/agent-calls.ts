@@ -10,6 +10,10 @@ export const CommandError = z.looseObject({
   code: z.number().optional(),
   message: z.string().nullish(),
   details: z.string().nullish(),
+  /** An `ErrorCode` and a `Situation` with its subject, from Baton's agent; absent from Ironic's and from older ones. */
+  baton_code: z.string().optional().catch(undefined),
+  baton_situation: z.string().optional().catch(undefined),
+  baton_subject: z.string().max(200).optional().catch(undefined),
 });
 export type CommandError = z.infer<typeof CommandError>;
 

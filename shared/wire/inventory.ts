@@ -131,6 +131,8 @@ export const InventoryDisk = z.looseObject({
   baton_unread: text,
   /** Baton's own; what can be pulled out is neither erased nor chosen as root disk unnamed. */
   baton_removable: flag,
+  /** Baton's own: `DiskHealth`; `null` or absent: the disk says nothing of it. */
+  baton_health: z.looseObject({ passed: flag, bad_sectors: amount }).nullish().catch(null),
   /** Baton's own; `null` or absent: not looked at, or it can't be read. */
   baton_contents: z.array(DiskContent).nullish().catch(null),
   /** Baton's own: RAID arrays that are not assembled; `null` or absent: not known. */

@@ -31,6 +31,10 @@ export function readOrigin(answer: unknown): BytesByOrigin | undefined {
 }
 
 const bytes = z.number().int().nonnegative().max(Number.MAX_SAFE_INTEGER);
+/** Characters of an error in a report. */
+export const longestError = 300;
+/** Greatest number of seconds or tries in a report: PostgreSQL compares them as integers. */
+const most = 1_000_000_000;
 
 /**
  * How far a running in-band step is, for the operator's eyes only: nothing is decided from it.
@@ -50,6 +54,13 @@ export const Progress = z.object({
   neighbour_bytes: bytes.optional(),
   /** Bytes per second over the last interval. */
   rate: z.number().nonnegative().max(Number.MAX_SAFE_INTEGER).optional(),
+  /** Seconds since the last byte came, where none has for a while. */
+  still_seconds: z.number().int().nonnegative().max(most).optional(),
+  /** Tries that have failed, why the last one did, and its situation and subject; until bytes come again. */
+  tries: z.number().int().nonnegative().max(most).optional(),
+  last_error: z.string().max(longestError).optional(),
+  situation: z.string().max(100).optional(),
+  subject: z.string().max(longestError).optional(),
 });
 export type Progress = z.infer<typeof Progress>;
 

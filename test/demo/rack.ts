@@ -57,7 +57,12 @@ function spoil(machines: readonly SimulatedNode[], members: readonly SiteMember[
   if (slowMachine) slowMachine.faults.slowStep = { step: 'write_image', ms: 45_000 };
   if (diskMachine) {
     diskMachine.faults.failingDisks = true;
-    diskMachine.faults.failStep = { step: 'write_image', message: 'write /dev/sda at 3221225472: I/O error' };
+    diskMachine.faults.failStep = {
+      step: 'write_image',
+      message: 'write /dev/sda at 3221225472: I/O error',
+      situation: 'disk_failing',
+      subject: '/dev/sda',
+    };
   }
   bmcMachine?.bmc.inject({ path: /.*/, drop: true, times: Number.POSITIVE_INFINITY });
   return [

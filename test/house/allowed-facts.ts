@@ -50,7 +50,6 @@ export const allowedFacts: Readonly<Record<Shape, Allowed>> = {
     'conductor/drivers/redfish/client/resource.ts': [1, 'a resource without ETag: as the standard writes it'],
     'conductor/drivers/registry.ts': [1, 'words of a log'],
     'conductor/drivers/redfish/client/sending.ts': [1, 'tries that an answer is worth: of another, none'],
-    'conductor/flows/watch/advice.ts': [1, 'advice that names no step is for every one'],
     'conductor/flows/engine/apply-targets.ts': [3, 'words of the history: no failure'],
     'conductor/flows/bmc/bios-left-resets.ts': [1, 'arguments that are not read leave no reset to another step'],
     'conductor/flows/plan/check-arg-rules.ts': [1, 'words of a message'],

@@ -110,7 +110,6 @@ export const allowedFirsts: Allowed = {
   ],
   'conductor/flows/plan/view-plan.ts': [2, 'our own steps, which have an order'],
   'conductor/flows/request/start-work.ts': [1, 'our own steps: one runs at a time'],
-  'conductor/flows/watch/advice.ts': [1, 'rows of our own table, which have an order'],
   'conductor/flows/watch/flow-view.ts': [2, 'our own steps, which have an order'],
   'conductor/flows/watch/read-changed-nodes.ts': [1, 'our own rows'],
   'conductor/flows/watch/watch-fleet.ts': [1, 'our own rows'],

@@ -151,7 +151,9 @@ test('a failure is told on standard error, and its logs can be read', async () =
   const failed = await baton('deploy', name, ...image, '--wait');
   expect(failed).toMatchObject({ exitCode: 1, stderr: containing('the disk is full of eels') });
   expect(failed.stdout).toContain('deploy.write_image (80) failed');
-  expect(failed.stderr).toContain(`\n→ Put right what the step says. Then \`baton rebuild ${name}\` tries again`);
+  expect(failed.stderr).toContain(
+    `\n→ Look at the image: it can not be written as it is. See what the error says of it, and what its URL answers a browser. Then \`baton rebuild ${name}\` tries again`,
+  );
 
   expect((await baton('logs', name, '-o', 'logs.tar.gz')).stdout).toContain('logs.tar.gz: ');
   const listing = await run('tar', ['-tzf', join(directory, 'logs.tar.gz')]);

@@ -41,9 +41,9 @@ const changeAll = async (tx: Transaction) => {
   return { owner: 'mine' };
 };
 const outcomes: Record<string, ConductorStepOutcome> = {
-  wait: { kind: 'wait', reason: 'nobody', timeoutMs: 1000, checkEveryMs: 1000 },
-  again: { kind: 'again', reason: 'nobody', timeoutMs: 1000, checkEveryMs: 1000 },
-  hold: { kind: 'hold', reason: 'nobody' },
+  wait: { kind: 'wait', code: 'time_wait', reason: 'nobody', timeoutMs: 1000, checkEveryMs: 1000 },
+  again: { kind: 'again', code: 'time_wait', reason: 'nobody', timeoutMs: 1000, checkEveryMs: 1000 },
+  hold: { kind: 'hold', code: 'operator_word', reason: 'nobody' },
   done: { kind: 'done', output: 'mine' },
   reboot: { kind: 'reboot', reason: 'mine' },
   facts: { kind: 'done', record: changeAll },

@@ -8,7 +8,7 @@ import { retry } from '#shared/retry.ts';
 
 export type FetchOptions = Pick<
   DownloadOptions,
-  'urls' | 'headers' | 'maxTries' | 'retryDelayMs' | 'clock' | 'log' | 'rules'
+  'urls' | 'headers' | 'maxTries' | 'retryDelayMs' | 'clock' | 'log' | 'rules' | 'onFailedTry'
 > & {
   /** Connections over which chunk after chunk is fetched; closed by its maker. */
   readonly kept: KeptConnections;
@@ -22,7 +22,7 @@ export type FetchOptions = Pick<
 export function fetchChunk(
   chunk: Chunk,
   memory: ChunkMemory,
-  { urls, clock, log, headers, rules, kept, maxTries, retryDelayMs }: FetchOptions,
+  { urls, clock, log, headers, rules, kept, maxTries, retryDelayMs, onFailedTry }: FetchOptions,
   signal: AbortSignal,
 ): Promise<UnpackedChunk> {
   const attempt = async (number: number): Promise<UnpackedChunk> => {
@@ -42,6 +42,7 @@ export function fetchChunk(
     signal,
     passes: (error, number) => number < (isRetryable(error) ? maxTries : urls.length),
     delayMs: (number) => (number % urls.length === 0 ? retryDelayMs : 0),
+    onRetry: (error, number) => onFailedTry?.(error, number, urls[(number - 1) % urls.length] ?? ''),
   });
 }
 

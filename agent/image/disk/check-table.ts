@@ -136,6 +136,7 @@ function requireInside(number: number, endSector: number, disk: TargetDisk, tail
   throw new AppError(
     'image_error',
     `partition ${number} of the image ends at byte ${end}, behind the end of disk ${disk.name} (${disk.sizeBytes} bytes${limit}): the disk is too small, or the image was cut or made for other sectors`,
+    { situation: 'image_too_large', subject: disk.name },
   );
 }
 

@@ -99,6 +99,7 @@ export function tooSmall(disk: Pick<Disk, 'name' | 'sizeBytes'>, imageBytes: num
   return new AppError(
     'storage_error',
     `disk ${disk.name} is too small: it has ${disk.sizeBytes} bytes, the image needs ${needed}`,
+    { situation: 'image_too_large', subject: disk.name },
   );
 }
 

@@ -1,6 +1,7 @@
 import { constants, type FileHandle, open, readFile, realpath } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { startZeroing } from '#agent/image/disk/zeroing.ts';
+import { diskFault } from '#agent/storage/disk-fault.ts';
 import type { BlockDevice } from '#agent/storage/lsblk.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -34,11 +35,14 @@ export async function openExclusive(name: string): Promise<FileHandle> {
       case 'ENOENT':
       case 'ENXIO':
       case 'ENODEV':
-        throw new AppError('not_found', `disk ${name} is missing`, { cause });
+        throw new AppError('not_found', `disk ${name} is missing`, { cause, ...diskFault(cause, name) });
       case 'EBUSY':
-        throw new AppError('storage_error', `disk ${name} is mounted or otherwise in use`, { cause });
+        throw new AppError('storage_error', `disk ${name} is mounted or otherwise in use`, {
+          cause,
+          ...diskFault(cause, name),
+        });
       default:
-        throw new AppError('storage_error', `open disk ${name} for writing`, { cause });
+        throw new AppError('storage_error', `open disk ${name} for writing`, { cause, ...diskFault(cause, name) });
     }
   }
 }

@@ -1,5 +1,6 @@
 import type { Slot } from '#agent/image/decode/slot-pool.ts';
 import type { Disk } from '#agent/image/disk/disk.ts';
+import { diskFault } from '#agent/storage/disk-fault.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Writes under way. */
@@ -21,7 +22,10 @@ export function createPendingWrites(disk: Disk): PendingWrites {
   const state = { failure: undefined as unknown, written: 0 };
   const throwFailure = (): void => {
     if (state.failure === undefined) return;
-    throw new AppError('storage_error', `write to disk ${disk.name}`, { cause: state.failure });
+    throw new AppError('storage_error', `write to disk ${disk.name}`, {
+      cause: state.failure,
+      ...diskFault(state.failure, disk.name),
+    });
   };
   const watch = (writing: Promise<void>): void => {
     const watched = writing

@@ -1,9 +1,10 @@
 import type { Slot, SlotPool } from '#agent/image/decode/slot-pool.ts';
 import { type ContentEncoding, contentEncodingOf } from '#agent/image/fetch/content-encoding.ts';
 import { type HttpAnswer, httpGet, skip } from '#agent/image/fetch/http-body.ts';
+import { refusedStatus } from '#agent/image/fetch/refused-status.ts';
 import { showUrl } from '#agent/image/fetch/show-url.ts';
 import type { Clock } from '#shared/clock.ts';
-import { AppError, isRetryable } from '#shared/errors/app-error.ts';
+import { AppError, faultOf, isRetryable } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
 import type { OutboundRules } from '#shared/peers/outbound-url.ts';
 
@@ -21,6 +22,8 @@ export interface DownloadOptions {
   readonly signal: AbortSignal;
   /** Where the image may come from, redirects included. */
   readonly rules?: OutboundRules | undefined;
+  /** Hears of each try that has failed and is followed by another. */
+  readonly onFailedTry?: ((error: unknown, tries: number, url: string) => void) | undefined;
 }
 
 export interface Download {
@@ -150,8 +153,11 @@ async function beforeNextTry(error: unknown, state: State, options: DownloadOpti
   if (state.tries >= options.maxTries) {
     throw new AppError('unavailable', `fetch the image from ${showUrl(url)}: gave up after ${state.tries} tries`, {
       cause: error,
+      situation: faultOf(error).code === 'image_stalled' ? 'image_stalled' : 'image_server',
+      subject: showUrl(url),
     });
   }
+  options.onFailedTry?.(error, state.tries, url);
   state.index = (state.index + 1) % state.urls.length;
   if (state.position === state.since && state.index === 0)
     await options.clock.sleep(options.retryDelayMs, options.signal);
@@ -214,8 +220,7 @@ async function takeUp(answer: HttpAnswer, url: string, state: State): Promise<vo
 /** Without a range asked for, only 200 brings the file: a 206 brings a part, and a 416 its own page. */
 function checkStatus(status: number, url: string, position: number): void {
   if (status === 200 || (position > 0 && (status === 206 || status === 416))) return;
-  const passing = status >= 500 || status === 408 || status === 429;
-  throw new AppError(passing ? 'unavailable' : 'image_error', `${showUrl(url)} answered ${status}`);
+  throw refusedStatus(url, status);
 }
 
 function totalOf(answer: HttpAnswer): number | undefined {

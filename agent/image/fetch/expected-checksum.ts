@@ -25,7 +25,8 @@ interface WantedDigest {
 export function findChecksum(text: string, names: readonly string[], wanted: WantedDigest = {}): string {
   const found = entriesFor(text, names, wanted.paths ?? []);
   const listed = names.join(' or ');
-  if (found.length === 0) throw new AppError('image_error', `the checksum file does not list ${listed}`);
+  if (found.length === 0)
+    throw new AppError('image_error', `the checksum file does not list ${listed}`, { situation: 'image_checksum' });
   const kinds = wanted.algorithm === undefined ? strongest : [wanted.algorithm];
   const fitting = kinds
     .map((kind) => found.filter(({ algorithm }) => algorithm === kind))
@@ -35,11 +36,14 @@ export function findChecksum(text: string, names: readonly string[], wanted: Wan
     throw new AppError(
       'image_error',
       `the checksum file lists ${listed} with ${there}, not with ${wanted.algorithm ?? 'a SHA-2 digest'}`,
+      { situation: 'image_checksum' },
     );
   }
   const values = [...new Set(fitting.map(({ hex }) => hex.toLowerCase()))];
   if (values.length > 1) {
-    throw new AppError('image_error', `the checksum file lists ${listed} with ${values.length} different digests`);
+    throw new AppError('image_error', `the checksum file lists ${listed} with ${values.length} different digests`, {
+      situation: 'image_checksum',
+    });
   }
   return fitting[0]?.hex ?? '';
 }

@@ -1,8 +1,10 @@
 import type { KeptConnections } from '#agent/image/fetch/connection.ts';
 import { contentEncodingOf, undoEncoding } from '#agent/image/fetch/content-encoding.ts';
 import { type HttpAnswer, httpGet } from '#agent/image/fetch/http-body.ts';
+import { refusedStatus } from '#agent/image/fetch/refused-status.ts';
 import { showUrl } from '#agent/image/fetch/show-url.ts';
-import { AppError } from '#shared/errors/app-error.ts';
+import { AppError, faultOf } from '#shared/errors/app-error.ts';
+import { isSituation } from '#shared/errors/fault-codes.ts';
 import type { OutboundRules } from '#shared/peers/outbound-url.ts';
 
 const timeoutMs = 60_000;
@@ -35,8 +37,7 @@ export async function fetchSmall(url: string, what: string, maxBytes: number, op
     const answer = await httpGet(new URL(url), headers, { idleTimeoutMs, signal, rules, verify, kept });
     try {
       if (answer.status < 200 || answer.status > 299) {
-        const code = answer.status >= 500 ? 'unavailable' : 'image_error';
-        throw new AppError(code, `${showUrl(url)} answered ${answer.status}`);
+        throw refusedStatus(url, answer.status);
       }
       const encoding = contentEncodingOf(answer, url);
       const bytes = await readAll(answer, maxBytes, options.into);
@@ -46,7 +47,9 @@ export async function fetchSmall(url: string, what: string, maxBytes: number, op
     }
   } catch (cause) {
     const code = cause instanceof AppError ? cause.code : 'unavailable';
-    throw new AppError(code, `fetch ${what} from ${showUrl(url)}`, { cause });
+    const { code: known } = faultOf(cause);
+    const situation = code === 'unavailable' && !isSituation(known) ? 'image_server' : undefined;
+    throw new AppError(code, `fetch ${what} from ${showUrl(url)}`, { cause, situation, subject: showUrl(url) });
   }
 }
 

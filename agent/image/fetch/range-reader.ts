@@ -1,6 +1,7 @@
 import { contentEncodingOf } from '#agent/image/fetch/content-encoding.ts';
 import type { DownloadOptions } from '#agent/image/fetch/download.ts';
 import { type HttpAnswer, httpGet, skip } from '#agent/image/fetch/http-body.ts';
+import { refusedStatus } from '#agent/image/fetch/refused-status.ts';
 import { showUrl } from '#agent/image/fetch/show-url.ts';
 import { AppError, isRetryable } from '#shared/errors/app-error.ts';
 import { retry } from '#shared/retry.ts';
@@ -15,7 +16,7 @@ export interface Piece {
 export type ReadPiece = (piece: Piece) => Promise<Buffer | undefined>;
 
 type Options = Pick<DownloadOptions, 'urls' | 'headers' | 'maxTries' | 'retryDelayMs' | 'idleTimeoutMs'> &
-  Pick<DownloadOptions, 'clock' | 'log' | 'signal' | 'rules'> & {
+  Pick<DownloadOptions, 'clock' | 'log' | 'signal' | 'rules' | 'onFailedTry'> & {
     /** From servers without ranges the file is read from its start up to here, and what is not wanted dropped. */
     readonly skipTo?: number | undefined;
   };
@@ -53,6 +54,7 @@ function readByRange(piece: Piece, fileBytes: number, options: Options): Promise
     signal,
     passes: (error, number) => number < (isRetryable(error) ? options.maxTries : urls.length),
     delayMs: (number) => (number % urls.length === 0 ? options.retryDelayMs : 0),
+    onRetry: (error, number) => options.onFailedTry?.(error, number, urls[(number - 1) % urls.length] ?? ''),
   });
 }
 
@@ -81,8 +83,7 @@ async function request(url: string, piece: Piece, fileBytes: number, options: Op
 
 function checkAnswer(answer: HttpAnswer, url: string, piece: Piece, fileBytes: number): void {
   if (answer.status !== 206) {
-    const passing = answer.status >= 500 || answer.status === 408 || answer.status === 429;
-    throw new AppError(passing ? 'unavailable' : 'image_error', `${showUrl(url)} answered ${answer.status}`);
+    throw refusedStatus(url, answer.status);
   }
   const [, start, total] = /^bytes (\d+)-\d+\/(\d+|\*)$/.exec(answer.headers.get('content-range') ?? '') ?? [];
   if (Number(start) !== piece.offset) {

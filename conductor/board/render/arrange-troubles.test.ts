@@ -14,6 +14,8 @@ const node = (name: string, more: Partial<BoardNode> = {}): BoardNode =>
 const flow = (name: string, more: Partial<FlowSummaryView> = {}): FlowSummaryView => ({
   uuid: `flow-${name}`,
   kind: 'deploy',
+  code: null,
+  subject: null,
   state: 'waiting',
   status: 'retrying',
   node_uuid: `uuid-${name}`,

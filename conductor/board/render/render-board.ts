@@ -2,6 +2,7 @@ import type { FleetEvents } from '#conductor/api/events.ts';
 import type { FlowSummaryView } from '#conductor/api/flows.ts';
 import { foreign, type Html, html, nothing, renderTime } from '#conductor/board/render/html.ts';
 import { formatBytes, formatDuration, spanMs } from '#conductor/cli/shell/format-units.ts';
+import { stalledDownload } from '#conductor/model/stalled-download.ts';
 import type { Progress } from '#shared/wire/progress.ts';
 
 /** A node as the board has it, from lists and from events. */
@@ -39,7 +40,8 @@ export function renderProgress(progress: unknown): Html {
     total !== undefined &&
     total > 0 &&
     html`<progress value="${done}" max="${total}" aria-label="${phase ?? 'done'}"></progress> ${Math.floor((100 * done) / total)} %, `;
-  return html`<span class="progress">${amount}${foreign(phase)}${rate !== undefined && `, ${formatBytes(rate)}/s`}</span> `;
+  const stalled = stalledDownload(progress);
+  return html`<span class="progress">${amount}${foreign(phase)}${rate !== undefined && `, ${formatBytes(rate)}/s`}${stalled !== undefined && html`; ${foreign(stalled.reason)}`}</span> `;
 }
 
 /** `since 02:41 (18 m)`, attempts and when it gives up, of a flow that needs somebody. */

@@ -2,6 +2,7 @@ import type { FlowStepView, FlowView } from '#conductor/api/flows.ts';
 import { formatBytes, formatDuration, spanMs } from '#conductor/cli/shell/format-units.ts';
 import { stepName } from '#conductor/model/planned-step.ts';
 import { bootEvents } from '#conductor/model/power-and-boot.ts';
+import { stalledDownload } from '#conductor/model/stalled-download.ts';
 import { type BytesByOrigin, Progress } from '#shared/wire/progress.ts';
 
 const marks: Readonly<Record<string, string>> = {
@@ -113,9 +114,10 @@ function renderProgress(progress: Progress | undefined): string {
       ? ''
       : ` ${formatBytes(done)}${total ? ` of ${formatBytes(total)} (${Math.floor((done / total) * 100)} %)` : ''}`;
   const { kept_bytes: kept, copied_bytes: copied = 0, fetched_bytes: fetched = 0 } = progress;
+  const stalled = stalledDownload(progress);
   const { neighbour_bytes: neighbours = 0 } = progress;
   const origin = renderOrigin(kept === undefined ? undefined : { kept, copied, fetched, neighbours });
-  return `${progress.phase}${amount}${rate === undefined ? '' : `, ${formatBytes(rate)}/s`}${origin === '' ? '' : `; ${origin}`}`;
+  return `${progress.phase}${amount}${rate === undefined ? '' : `, ${formatBytes(rate)}/s`}${origin === '' ? '' : `; ${origin}`}${stalled === undefined ? '' : `; ${stalled.reason}`}`;
 }
 
 /** Renders the origins of an image in chunks: `30 MB kept, 5 MB copied, 2 MB fetched`. */
@@ -181,7 +183,7 @@ function stepChanges(old: FlowStepView | undefined, step: FlowStepView, now: Dat
 function isWorthALine(old: FlowStepView | undefined, step: FlowStepView): boolean {
   const [before, after] = [old && progressOf(old), progressOf(step)];
   if (!after) return false;
-  if (before?.phase !== after.phase) return true;
+  if (before?.phase !== after.phase || before.last_error !== after.last_error) return true;
   const tenth = ({ done_bytes: done, total_bytes: total }: typeof after): number =>
     done && total ? Math.floor((done / total) * 10) : 0;
   return tenth(after) > tenth(before);

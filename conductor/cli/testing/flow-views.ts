@@ -23,6 +23,8 @@ export function stepView(more: Partial<FlowStepView>): FlowStepView {
     note: null,
     error: null,
     attempts: [],
+    code: null,
+    subject: null,
     may_skip: false,
     usual_seconds: null,
     ...more,

@@ -220,7 +220,11 @@ function bmcFailure(what: string, cause: unknown): AppError {
     return new AppError('unavailable', `${what} was not sent`, { cause });
   }
   if (cause instanceof AppError && cause.code === 'timeout') {
-    return new AppError('unavailable', `${what} was not answered`, { cause, details: { sent: true } });
+    return new AppError('unavailable', `${what} was not answered`, {
+      cause,
+      details: { sent: true },
+      situation: 'bmc_silent',
+    });
   }
   if (cause instanceof AppError && cause.code === 'command_failed' && cause.details['exitCode'] === undefined) {
     return new AppError('command_failed', `${what} could not run; is ipmitool installed?`, { cause });
@@ -229,7 +233,7 @@ function bmcFailure(what: string, cause: unknown): AppError {
   const details = { fault };
   if (fault === 'login refused') {
     const hint = 'ipmi_username, ipmi_password, ipmi_priv_level or ipmi_cipher_suite is wrong';
-    return new AppError('bmc_error', `${what} was refused: ${hint}`, { cause, details });
+    return new AppError('bmc_error', `${what} was refused: ${hint}`, { cause, details, situation: 'bmc_login' });
   }
   if (fault === 'no session') {
     const hint = 'the BMC is away or busy, or ipmi_username, ipmi_password or ipmi_cipher_suite is wrong';

@@ -10,7 +10,7 @@ import {
 } from '#shared/bios/bios-setting.ts';
 import { checkSettings } from '#shared/bios/check-settings.ts';
 import { efiSettings } from '#shared/bios/efi-settings.ts';
-import { AppError, errorChain, errorCode, isRetryable } from '#shared/errors/app-error.ts';
+import { AppError, errorChain, errorCode, faultOf, inSituation, isRetryable } from '#shared/errors/app-error.ts';
 
 interface PlannedBiosStep {
   readonly interface: string;
@@ -85,7 +85,8 @@ export function errorWithoutSecrets(
 ): unknown {
   const chain = errorChain(error);
   const masked = withoutSecrets(chain, wanted, known);
-  return masked === chain ? error : new AppError(errorCode(error), masked, { retryable: isRetryable(error) });
+  if (masked === chain) return error;
+  return inSituation(new AppError(errorCode(error), masked, { retryable: isRetryable(error) }), faultOf(error));
 }
 
 /** Without a registry nobody knows which settings are passwords. */

@@ -4,7 +4,7 @@ import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conducto
 import { stepTitle } from '#conductor/model/planned-step.ts';
 import type { PowerHold } from '#conductor/model/power-and-boot.ts';
 import { lockNode, updateNode } from '#conductor/nodes/node-store.ts';
-import { AppError, errorChain, errorCode } from '#shared/errors/app-error.ts';
+import { AppError, errorChain, errorCode, faultOf } from '#shared/errors/app-error.ts';
 import type { CommandResult } from '#shared/wire/agent-calls.ts';
 
 /** How often an agent is asked whether its step still runs, for which power is held. */
@@ -163,6 +163,7 @@ export async function untilPowerIsFree(context: StepContext, error: unknown): Pr
   return {
     kind: 'again',
     reason: errorChain(error),
+    ...faultOf(error),
     timeoutMs: restMs + config.retryTimeoutMs,
     checkEveryMs: isOver ? 0 : Math.min(restMs + 1, hold?.afterWordMs === undefined ? 60_000 : askEveryMs),
   };

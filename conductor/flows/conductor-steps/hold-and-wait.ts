@@ -6,7 +6,7 @@ export const hold: ConductorStep = {
   interface: 'deploy',
   step: 'hold',
   description: "On request: the flow rests, without a time limit, until an operator's `unhold` (or `abort`).",
-  run: () => Promise.resolve({ kind: 'hold', reason: "the operator's word (unhold)" }),
+  run: () => Promise.resolve({ kind: 'hold', reason: "the operator's word (unhold)", code: 'operator_word' }),
 };
 
 function look(context: StepContext): ConductorStepOutcome {
@@ -17,6 +17,7 @@ function look(context: StepContext): ConductorStepOutcome {
     if (beat > startedAt) return { kind: 'done' };
     return {
       kind: 'wait',
+      code: 'time_wait',
       reason: 'the next heartbeat',
       timeoutMs: context.config.callbackTimeoutMs,
       checkEveryMs: 30_000,
@@ -24,7 +25,13 @@ function look(context: StepContext): ConductorStepOutcome {
   }
   const leftMs = startedAt + seconds * 1000 - context.clock.now().getTime();
   if (leftMs <= 0) return { kind: 'done' };
-  return { kind: 'wait', reason: `${seconds} s to pass`, timeoutMs: leftMs + 60_000, checkEveryMs: leftMs };
+  return {
+    kind: 'wait',
+    reason: `${seconds} s to pass`,
+    code: 'time_wait',
+    timeoutMs: leftMs + 60_000,
+    checkEveryMs: leftMs,
+  };
 }
 
 export const waitStep: ConductorStep = {

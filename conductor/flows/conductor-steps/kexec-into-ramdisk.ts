@@ -114,5 +114,5 @@ function waitForRamdisk(): ConductorStepOutcome {
 }
 
 function waitFor(reason: string): ConductorStepOutcome {
-  return { kind: 'wait', reason, timeoutMs: Infinity, checkEveryMs };
+  return { kind: 'wait', reason, code: 'ramdisk_silent', timeoutMs: Infinity, checkEveryMs };
 }

@@ -15,7 +15,7 @@ import { setOfferedBootDevice } from '#conductor/nodes/boot/boot-device.ts';
 import { bootModeOf, readFirmwareBoot } from '#conductor/nodes/boot/boot-mode.ts';
 import { bootsByHttp, bootsFromVirtualMedia, networkBootDevice } from '#conductor/nodes/node-interfaces.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
-import { AppError, errorChain, isRetryable } from '#shared/errors/app-error.ts';
+import { AppError, errorChain, faultOf, isRetryable } from '#shared/errors/app-error.ts';
 
 /**
  * Powers the machine into the ramdisk. The order matters: off first, so that whatever runs on the machine never sees
@@ -51,7 +51,7 @@ async function setBootDeviceOnce(context: StepContext, device: BootDevice): Prom
 export function waitForAgent(context: StepContext, reason: string): ConductorStepOutcome {
   const ownTimeout = context.step.plugin?.timeout;
   const timeoutMs = ownTimeout === undefined ? context.config.callbackTimeoutMs : ownTimeout * 1000;
-  return { kind: 'wait', reason, timeoutMs, checkEveryMs: Math.min(30_000, timeoutMs / 2) };
+  return { kind: 'wait', reason, code: 'ramdisk_silent', timeoutMs, checkEveryMs: Math.min(30_000, timeoutMs / 2) };
 }
 
 /** The agent has called in since the machine was powered on. */
@@ -85,6 +85,7 @@ async function checkSameRamdisk(context: StepContext): Promise<void> {
   throw new AppError(
     'version_mismatch',
     `the agent came back with other hardware managers: ${JSON.stringify(version)}, planned with ${JSON.stringify(planned)}`,
+    { situation: 'other_ramdisk' },
   );
 }
 
@@ -169,7 +170,7 @@ async function orLater(
     if (context.signal.aborted || !(isHttpAnswer(error) || isRetryable(error))) throw error;
     const { callbackTimeoutMs: timeoutMs } = context.config;
     const reason = `the BMC to answer after the reset: ${errorChain(error)}`;
-    return { kind: 'wait', reason, timeoutMs, checkEveryMs: Math.min(5_000, timeoutMs / 4) };
+    return { kind: 'wait', reason, ...faultOf(error), timeoutMs, checkEveryMs: Math.min(5_000, timeoutMs / 4) };
   }
 }
 

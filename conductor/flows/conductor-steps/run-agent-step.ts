@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { reportedFault } from '#conductor/agents/agent-fault.ts';
 import { findCommand } from '#conductor/agents/find-command.ts';
 import { dumpNode, dumpPorts } from '#conductor/agents/node-dump.ts';
 import { inBandHoldMs } from '#conductor/flows/bmc/hold-in-band.ts';
@@ -10,7 +11,8 @@ import {
   stepArgs,
 } from '#conductor/flows/step-context.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
-import { AppError, errorChain, errorCode, isRetryable } from '#shared/errors/app-error.ts';
+import { AppError, errorChain, errorCode, faultOf, isRetryable } from '#shared/errors/app-error.ts';
+import type { Situation } from '#shared/errors/fault-codes.ts';
 import type { CommandRequest, CommandResult } from '#shared/wire/agent-calls.ts';
 import { pluginTaskStep, type StepRequest } from '#shared/wire/step.ts';
 
@@ -118,13 +120,24 @@ export async function checkCommand(context: StepContext, name: string): Promise<
     // one answer without sense is no reason to stop what may have run for days: heartbeats say that it lives
     const mayPass = isRetryable(error) || errorCode(error) === 'agent_error';
     if (!mayPass || agentIsLost(context)) throw giveUp(context, error);
-    return wait(context, `the agent to answer again (${errorChain(error)})`);
+    return wait(context, `the agent to answer again (${errorChain(error)})`, silenceOf(error));
   }
   const command = findCommand(commands, context.step.uuid, name);
   if (command?.command_status === 'RUNNING') await prolongHold(context, context.step.uuid);
   return command
     ? readCommand(context, command)
-    : { kind: 'again', reason: 'the agent has forgotten the command: sent again', timeoutMs: 60_000, checkEveryMs: 1 };
+    : {
+        kind: 'again',
+        reason: 'the agent has forgotten the command: sent again',
+        code: 'agent_silent',
+        timeoutMs: 60_000,
+        checkEveryMs: 1,
+      };
+}
+
+/** A machine that somebody has switched amid the flow is silent for that reason. */
+function silenceOf(error: unknown): Situation {
+  return faultOf(error).code === 'power_switched' ? 'power_switched' : 'agent_silent';
 }
 
 /** Heartbeats show whether an agent that can't be reached is alive at all. */
@@ -136,13 +149,14 @@ function agentIsLost(context: StepContext): boolean {
 function giveUp(context: StepContext, cause: unknown): AppError {
   const last = context.session?.lastHeartbeatAt?.toISOString() ?? 'never';
   const details = { mayBeUnderWay: true };
-  return new AppError('agent_error', `the agent is lost (last heartbeat ${last})`, { cause, details });
+  const situation = silenceOf(cause);
+  return new AppError('agent_error', `the agent is lost (last heartbeat ${last})`, { cause, details, situation });
 }
 
 function readCommand(context: StepContext, command: CommandResult): ConductorStepOutcome {
   switch (command.command_status) {
     case 'RUNNING':
-      return wait(context, `the agent to finish ${context.step.step}`);
+      return wait(context, `the agent to finish ${context.step.step}`, 'step_under_way');
     case 'SUCCEEDED': {
       const reboot = RebootRequest.safeParse(command.command_result);
       const output = ownResult(command.command_result);
@@ -150,10 +164,13 @@ function readCommand(context: StepContext, command: CommandResult): ConductorSte
     }
     case 'CLEAN_VERSION_MISMATCH':
     case 'VERSION_MISMATCH':
-      throw new AppError('version_mismatch', 'the agent came back with other hardware manager versions');
+      throw new AppError('version_mismatch', 'the agent came back with other hardware manager versions', {
+        situation: 'other_ramdisk',
+      });
     default: {
       const { details, message } = command.command_error ?? {};
-      throw new AppError('agent_error', details ?? message ?? `command ended as ${command.command_status}`);
+      const text = details ?? message ?? `command ended as ${command.command_status}`;
+      throw new AppError('agent_error', text, reportedFault(command));
     }
   }
 }
@@ -165,12 +182,13 @@ function ownResult(result: unknown): unknown {
   return own ? own[1] : null;
 }
 
-function wait(context: StepContext, reason: string): ConductorStepOutcome {
+function wait(context: StepContext, reason: string, code: Situation): ConductorStepOutcome {
   const { stepTimeoutMs, callbackTimeoutMs } = context.config;
   const ownTimeout = context.step.plugin?.timeout;
   return {
     kind: 'wait',
     reason,
+    code,
     timeoutMs: ownTimeout === undefined ? stepTimeoutMs : Math.min(stepTimeoutMs, ownTimeout * 1000),
     // an agent that is lost must be noticed, though nothing comes from it
     checkEveryMs: Math.min(checkEveryMs, callbackTimeoutMs / 2),

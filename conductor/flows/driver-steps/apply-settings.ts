@@ -119,6 +119,7 @@ export async function resumeApply(context: StepContext, asked = askedBefore(cont
   const late = ramdisk && booted && lost.length > 0;
   return {
     kind: 'wait',
+    code: 'bmc_task',
     reason: `the firmware to take the BIOS settings ${describe(missing)}${late ? ', though the machine has booted' : ''}`,
     timeoutMs: late ? staleMs : context.config.callbackTimeoutMs,
     checkEveryMs: pollMs,
@@ -129,6 +130,7 @@ async function askAlone(context: StepContext, lost: string): Promise<ConductorSt
   await noteAsked(context, 'lost');
   return {
     kind: 'again',
+    code: 'bmc_task',
     reason: `a reset for the BIOS settings ${lost} alone: those of the next steps failed with them`,
     timeoutMs: context.config.callbackTimeoutMs,
     checkEveryMs: 1,

@@ -97,6 +97,7 @@ async function resumeReset(context: StepContext): Promise<ConductorStepOutcome> 
   if (!defaultsPending) return finish(context);
   return {
     kind: 'wait',
+    code: 'bmc_task',
     reason: 'the firmware to go back to its default settings',
     timeoutMs: context.config.callbackTimeoutMs,
     checkEveryMs: pollMs,

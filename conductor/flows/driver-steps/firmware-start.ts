@@ -5,7 +5,7 @@ import { withFirmwareImage } from '#conductor/flows/driver-steps/fetch-firmware-
 import { type Asked, type Done, note, type Update } from '#conductor/flows/driver-steps/firmware-done.ts';
 import { updateMs, waitingFor } from '#conductor/flows/driver-steps/firmware-time.ts';
 import type { ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
-import { AppError, errorChain, errorCode, isRetryable } from '#shared/errors/app-error.ts';
+import { AppError, errorChain, errorCode, faultOf, isRetryable } from '#shared/errors/app-error.ts';
 import { checkOutboundUrl } from '#shared/peers/outbound-url.ts';
 
 /**
@@ -118,12 +118,12 @@ async function orLater(
   }
   // an older release has noted less before it died
   const mayBeAtIt = !isAsked && done.begun === component && context.isRepeated;
-  if (mayBeAtIt) return { kind: 'again', reason, timeoutMs: updateMs, checkEveryMs: retryEveryMs };
+  if (mayBeAtIt) return { kind: 'again', reason, ...faultOf(error), timeoutMs: updateMs, checkEveryMs: retryEveryMs };
   if (isAsked) await takeBack(context, done);
   const isPassing = isRetryable(error) || !saysItIsOver(error, context.step) || done.updates.length > 0;
   if (!isPassing) throw error;
   const timeoutMs = context.config.retryTimeoutMs;
-  return { kind: 'again', reason, timeoutMs, checkEveryMs: Math.min(retryEveryMs, timeoutMs / 4) };
+  return { kind: 'again', reason, ...faultOf(error), timeoutMs, checkEveryMs: Math.min(retryEveryMs, timeoutMs / 4) };
 }
 
 const retryEveryMs = 5_000;

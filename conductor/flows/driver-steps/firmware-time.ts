@@ -12,5 +12,5 @@ const pollMs = 5_000;
 export function waitingFor({ clock }: StepContext, since: number | null, reason: string): ConductorStepOutcome {
   const nowMs = clock.now().getTime();
   const timeoutMs = Math.max(0, (since ?? nowMs) + updateMs - nowMs);
-  return { kind: 'wait', reason, timeoutMs, checkEveryMs: pollMs, hasOwnLimit: true };
+  return { kind: 'wait', reason, code: 'bmc_task', timeoutMs, checkEveryMs: pollMs, hasOwnLimit: true };
 }

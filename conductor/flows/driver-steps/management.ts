@@ -159,11 +159,14 @@ async function readSensors(context: StepContext): Promise<ConductorStepOutcome> 
   const sensors = await callOf(context, 'getSensors')({ signal: context.signal });
   const bad = sensors.filter(({ health }) => limit && (health === 'critical' || health === limit));
   if (bad.length === 0) return { kind: 'done', output: { sensors } };
-  throw new AppError('bmc_error', `the BMC says that ${nameSome(bad.map(describeSensor), 5)}`);
+  throw new AppError('bmc_error', `the BMC says that ${nameSome(bad.map(describeSensor), 5)}`, {
+    situation: 'sensor_bad',
+  });
 }
 
 const comesBack = {
   kind: 'wait',
+  code: 'bmc_task',
   reason: 'the BMC to come back after its reset',
   timeoutMs: resetMs,
   checkEveryMs: pollMs,

@@ -283,11 +283,11 @@ function describeLeft(controllers: readonly RaidController[]): string {
 
 function again(context: StepContext, about: string, faults: readonly string[]): ConductorStepOutcome {
   const reason = [about, ...faults].join(': ');
-  return { kind: 'again', reason, timeoutMs: context.config.callbackTimeoutMs, checkEveryMs: pollMs };
+  return { kind: 'again', reason, code: 'bmc_task', timeoutMs: context.config.callbackTimeoutMs, checkEveryMs: pollMs };
 }
 
 function waiting(context: StepContext, reason: string): ConductorStepOutcome {
-  return { kind: 'wait', reason, timeoutMs: context.config.callbackTimeoutMs, checkEveryMs: pollMs };
+  return { kind: 'wait', reason, code: 'bmc_task', timeoutMs: context.config.callbackTimeoutMs, checkEveryMs: pollMs };
 }
 
 function volumesOf(

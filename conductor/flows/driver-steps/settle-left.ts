@@ -74,6 +74,7 @@ async function settleLeft(
 function again({ config }: StepContext): ConductorStepOutcome {
   return {
     kind: 'again',
+    code: 'bmc_task',
     reason: 'another try, now that the BIOS settings of the steps before hold',
     timeoutMs: config.callbackTimeoutMs,
     checkEveryMs: 1,

@@ -30,7 +30,7 @@ import { nextProvisionState } from '#conductor/model/provision-states.ts';
 import { applyEvent } from '#conductor/nodes/change/apply-event.ts';
 import { holdLease, releaseLease } from '#conductor/nodes/node-lease.ts';
 import type { NodeChange } from '#conductor/nodes/node-store.ts';
-import { AppError, errorChain, errorCode, isRetryable } from '#shared/errors/app-error.ts';
+import { AppError, errorChain, errorCode, faultOf, isRetryable } from '#shared/errors/app-error.ts';
 
 /** A passing fault (a BMC that is away for a moment) is tried again this often. */
 const retryEveryMs = 5_000;
@@ -147,6 +147,7 @@ async function act(
       // what waits is asked again; only what was acting is run again
       kind: mode === 'resume' ? 'wait' : 'again',
       reason: `another try after: ${errorChain(error)}`,
+      ...faultOf(error),
       timeoutMs: context.config.retryTimeoutMs,
       // within a short time limit there is more than one try too
       checkEveryMs: Math.min(retryEveryMs, context.config.retryTimeoutMs / 4),

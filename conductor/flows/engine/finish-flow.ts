@@ -25,7 +25,7 @@ import { holdLease, holdNode, type Lease } from '#conductor/nodes/node-lease.ts'
 import { type NodeChange, updateNode } from '#conductor/nodes/node-store.ts';
 import { pays } from '#conductor/nodes/requested-wipe.ts';
 import { findReceiptOfFlow } from '#conductor/receipts/receipt-store.ts';
-import { AppError, errorChain } from '#shared/errors/app-error.ts';
+import { AppError, errorChain, faultOf } from '#shared/errors/app-error.ts';
 
 /**
  * Records a step's failure. A failed main step skips the rest and starts the kind's clean-up; a failed clean-up step
@@ -34,13 +34,15 @@ import { AppError, errorChain } from '#shared/errors/app-error.ts';
 export async function failStep(context: EngineContext, record: StepRecord, error: unknown): Promise<void> {
   const { lease, flow, step } = record;
   const options = { conductor: context.config.conductorName, now: context.clock.now() };
-  context.log.error({ node: lease.nodeUuid, flow: flow.uuid, step: stepTitle(step), err: error }, 'step failed');
+  const fault = faultOf(error);
+  const { code } = fault;
+  context.log.error({ node: lease.nodeUuid, flow: flow.uuid, step: stepTitle(step), code, err: error }, 'step failed');
   await context.db.transaction(async (tx) => {
     await holdLease(tx, lease);
-    await recordStepEvent(tx, step, 'failed', { ...options, error: errorChain(error) });
+    await recordStepEvent(tx, step, 'failed', { ...options, error: errorChain(error), fault });
     await notifyWebhooks(tx, lease.nodeUuid, {
       type: 'node.step_failed',
-      data: { flow: flow.uuid, kind: flow.kind, step: stepTitle(step), error: errorChain(error) },
+      data: { flow: flow.uuid, kind: flow.kind, step: stepTitle(step), code, error: errorChain(error) },
     });
     if (step.phase === 'cleanup') return;
     await startCleanup(tx, flow, {
@@ -87,7 +89,8 @@ export async function stopFlow(
   flow: FlowRow,
   options: { readonly error: string; readonly thenEnd: boolean },
 ): Promise<void> {
-  const base = { conductor: context.config.conductorName, now: context.clock.now(), error: options.error };
+  const fault = { code: 'aborted' } as const;
+  const base = { conductor: context.config.conductorName, now: context.clock.now(), error: options.error, fault };
   const steps = await listSteps(tx, flow.uuid);
   for (const step of steps.filter((each) => each.state === 'running' || each.state === 'waiting')) {
     await recordStepEvent(tx, step, 'failed', base);

@@ -17,6 +17,7 @@ import { nextProvisionState } from '#conductor/model/provision-states.ts';
 import { applyEvent } from '#conductor/nodes/change/apply-event.ts';
 import { holdLease, holdNode, type Lease } from '#conductor/nodes/node-lease.ts';
 import { getNode, type NodeChange, updateNode } from '#conductor/nodes/node-store.ts';
+import type { Fault } from '#shared/errors/fault-codes.ts';
 
 export interface StepRecord {
   readonly lease: Lease;
@@ -82,7 +83,7 @@ async function writeOutcome(
     const ends = along && 'end' in along ? along.end : undefined;
     // when the lease is lost, all of it is undone
     const held = ends ? holdNode(tx, lease) : holdLease(tx, lease).then(() => record.node);
-    if (outcome.kind === 'hold') return (await together([held, recordHold(context, tx, record, outcome.reason)]))[1];
+    if (outcome.kind === 'hold') return (await together([held, recordHold(context, tx, record, outcome)]))[1];
     if (outcome.kind === 'wait' || outcome.kind === 'again')
       return (await together([held, recordWait(context, tx, record, outcome)]))[1];
     const [node, change] = await together([held, facts?.(tx) ?? Promise.resolve({})]);
@@ -174,10 +175,15 @@ async function recordHold(
   context: EngineContext,
   tx: Transaction,
   { node, flow, step }: StepRecord,
-  reason: string,
+  { reason, code }: Extract<ConductorStepOutcome, { kind: 'hold' }>,
 ): Promise<'waits'> {
   const conductor = context.config.conductorName;
-  await recordStepEvent(tx, step, 'waiting', { conductor, now: context.clock.now(), waitingFor: reason });
+  await recordStepEvent(tx, step, 'waiting', {
+    conductor,
+    now: context.clock.now(),
+    waitingFor: reason,
+    fault: { code },
+  });
   const fresh = await getNode(tx, node.uuid);
   if (nextProvisionState(fresh.provisionState, 'hold')) await applyEvent(tx, fresh, 'hold', { conductor });
   await updateFlow(tx, flow.uuid, { onHold: reason, state: 'waiting', checkInMs: farFutureMs });
@@ -203,6 +209,7 @@ async function recordWait(
         conductor,
         now,
         waitingFor: outcome.reason,
+        fault: faultIn(outcome),
         ...(outcome.timeoutMs === Infinity
           ? {}
           : { [outcome.kind === 'again' ? 'retryUntil' : 'waitUntil']: new Date(now.getTime() + outcome.timeoutMs) }),
@@ -219,4 +226,8 @@ async function recordWait(
   const [nudges] = await together([changed, logged, moved]);
   // a heartbeat that came while we were at work would otherwise be noticed one period later
   return nudges !== flow.nudges && outcome.kind === 'wait' ? 'goes on' : 'waits';
+}
+
+function faultIn({ code, subject }: Fault): Fault {
+  return subject === undefined ? { code } : { code, subject };
 }

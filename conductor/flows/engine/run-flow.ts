@@ -13,6 +13,7 @@ import { stepTitle } from '#conductor/model/planned-step.ts';
 import type { Lease } from '#conductor/nodes/node-lease.ts';
 import { listNodePorts } from '#conductor/nodes/ports/port-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { isSituation } from '#shared/errors/fault-codes.ts';
 
 /**
  * Takes the node's open flow as far as it goes now: claim (the caller's lease) → act on the outside world without a
@@ -49,7 +50,10 @@ export async function runFlow(
     }
     if (action.kind === 'give up') {
       const { step } = action;
-      const error = new AppError('timeout', `gave up waiting for ${step.waitingFor ?? 'it'}`);
+      const { fault } = step;
+      const situation = fault && isSituation(fault.code) ? fault.code : undefined;
+      const subject = fault?.subject;
+      const error = new AppError('timeout', `gave up waiting for ${step.waitingFor ?? 'it'}`, { situation, subject });
       await failStep(context, { lease, node, flow, step }, error);
       continue;
     }

@@ -7,11 +7,14 @@ import type { HeldValues } from '#conductor/kernel/lease.ts';
 import { type FlowEvent, stateAfter } from '#conductor/model/flow-states.ts';
 import { isHeldBy, type Lease, leaseValues } from '#conductor/nodes/node-lease.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import type { Fault } from '#shared/errors/fault-codes.ts';
 
 export interface StepEventOptions {
   readonly conductor: string;
   readonly now: Date;
   readonly error?: string;
+  /** Code of what it failed by, or waits for, and its subject. */
+  readonly fault?: Fault;
   readonly output?: unknown;
   readonly waitingFor?: string;
   /** A wait for something to come; none = without limit. */
@@ -58,7 +61,7 @@ const record = (events: SQL, held: SQL, areAllThere: SQL, answer: SQL): SQL => s
     update flow_steps set state = event.state, started_at = coalesce(flow_steps.started_at, event.started_at),
       ended_at = event.ended_at,
       waiting_for = event.waiting_for, wait_until = event.wait_until, run_again = event.run_again,
-      retry_until = event.retry_until, error = coalesce(event.error, flow_steps.error),
+      retry_until = event.retry_until, fault = event.fault, error = coalesce(event.error, flow_steps.error),
       output = case when event.has_output then event.output else flow_steps.output end
     from event, held where flow_steps.uuid = event.step_uuid and flow_steps.state = event.state_before ${areAllThere}
     returning flow_steps.uuid
@@ -97,6 +100,7 @@ const columnTypes = {
   run_again: 'boolean',
   retry_until: 'timestamptz',
   error: 'text',
+  fault: 'jsonb',
   has_output: 'boolean',
   output: 'jsonb',
 } as const;
@@ -138,7 +142,7 @@ function valuesOf(rows: readonly EventRow[]): Values {
   for (const [place, row] of rows.entries()) {
     for (const [column] of columns) {
       const value = row[column];
-      const isJson = column === 'output' && value !== null;
+      const isJson = (column === 'output' || column === 'fault') && value !== null;
       values[`${column}${place}`] = isJson
         ? JSON.stringify(value)
         : value instanceof Date
@@ -169,6 +173,7 @@ function eventRow({ step, event, ...options }: StepEvent, place: number): EventR
     retry_until:
       ended || (event === 'waiting' && !options.retryUntil) ? null : (step.retryUntil ?? options.retryUntil ?? null),
     error: storableJson(options.error ?? null),
+    fault: storableJson(options.fault ?? null),
     has_output: options.output !== undefined,
     output: storableJson(options.output ?? null),
   };

@@ -256,6 +256,7 @@ export async function requireSamePlan(
   throw new AppError(
     'conflict',
     `plan_hash: the plan is no longer the one that was read: it is ${hash} now. Read it again before you go on.`,
+    { situation: 'plan_changed' },
   );
 }
 

@@ -31,7 +31,10 @@ export async function removeNode(
   { user, project }: Pick<Caller, 'user' | 'project'>,
   fence?: (tx: Transaction) => Promise<void>,
 ): Promise<void> {
-  await removeFromNeutron(context, await getNode(context.db, nodeUuid));
+  const seen = await getNode(context.db, nodeUuid);
+  // what can't be removed as it is need not be waited for until nothing works on it
+  requireRemovable(seen);
+  await removeFromNeutron(context, seen);
   const name = await changeUnlocked(
     context,
     nodeUuid,

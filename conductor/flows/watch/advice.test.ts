@@ -1,14 +1,16 @@
 import { expect, test } from 'vitest';
-import { type AdviceFacts, type AdviceStep, adviceFor } from '#conductor/flows/watch/advice.ts';
+import { type AdviceFacts, type AdviceStep, adviceFor, knownFault } from '#conductor/flows/watch/advice.ts';
+import { faultAdvice } from '#conductor/flows/watch/fault-advice.ts';
 import { flowKinds, isBesideStates } from '#conductor/model/flow-kinds.ts';
 import type { FlowKindName } from '#conductor/model/flow-states.ts';
 import type { BootEventName } from '#conductor/model/power-and-boot.ts';
 import { legalVerbs, nextProvisionState } from '#conductor/model/provision-states.ts';
+import { errorCodes } from '#shared/errors/app-error.ts';
+import { type FaultCode, situations } from '#shared/errors/fault-codes.ts';
 
 const step = (more: Partial<AdviceStep> = {}): AdviceStep => ({
   name: 'deploy.deploy',
-  error: null,
-  waitingFor: null,
+  fault: null,
   waitedMs: 0,
   limitMs: undefined,
   isRetry: false,
@@ -27,12 +29,12 @@ const facts = (more: Partial<AdviceFacts> = {}): AdviceFacts => ({
   hasLogs: false,
   ...more,
 });
-const failed = (error: string, more: Partial<AdviceFacts> = {}) =>
+const failed = (code: FaultCode, more: Partial<AdviceFacts> & { readonly subject?: string } = {}) =>
   adviceFor(
     facts({
       state: 'failed',
       provisionState: 'deploy failed',
-      step: step({ error, name: 'deploy.write_image' }),
+      step: step({ fault: { code, subject: more.subject }, name: 'deploy.write_image' }),
       ...more,
     }),
   );
@@ -45,34 +47,76 @@ test.each(moving)('after a failed %s names verbs that are possible there', (kind
   if (!working) throw new Error(`nobody says where a ${kind} works`);
   const provisionState = fail ? nextProvisionState(working, fail) : working;
   if (!provisionState) throw new Error(`${working} knows no ${fail}`);
-  const advice = failed('it broke', { kind, provisionState }) ?? '';
+  const advice = failed('image_error', { kind, provisionState }) ?? '';
   const named = [...advice.matchAll(/`baton (\w+) n1`/g)].map(([, verb]) => verb);
   // what `manage` leads to allows the rest
   const verbs = named[0] === 'manage' ? ['manage'] : named;
   expect(verbs).not.toEqual([]);
   expect(legalVerbs(provisionState)).toEqual(expect.arrayContaining(verbs));
-  expect(failed('it broke', { kind, provisionState: 'available' }), 'the node has moved on').toBeNull();
+  expect(failed('image_error', { kind, provisionState: 'available' }), 'the node has moved on').toBeNull();
+});
+
+test('every code that can end or hold a step is in the table', () => {
+  expect(Object.keys(faultAdvice).sort()).toEqual([...situations, ...errorCodes].sort());
+});
+
+test.each(Object.keys(faultAdvice) as FaultCode[])('a step that ended by %s has advice, in whole sentences', (code) => {
+  const advice = faultAdvice[code]({ node: 'n1', isOver: true });
+  expect(advice).toMatch(/^[A-Z`].*\.$/);
+  expect(advice).not.toContain('NODE');
 });
 
 test('names the look that the cause deserves, the verbs, and the logs', () => {
   const end = 'Then `baton rebuild n1` tries again, `baton undeploy n1` gives the node back.';
-  expect(failed('it broke', { hasLogs: true })).toBe(
-    `Put right what the step says. ${end} \`baton logs n1\` has the agent's logs.`,
+  expect(failed('agent_reported', { hasLogs: true })).toBe(
+    `The machine's own agent reports this, without a code: its logs (\`baton logs n1\`) and the machine's console say more. ${end} \`baton logs n1\` has the agent's logs.`,
   );
-  expect(failed('gave up waiting for first heartbeat of the ramdisk')).toContain("look at the machine's console");
-  expect(failed('the agent came back with other hardware manager versions')).toContain('serve one ramdisk');
-  expect(failed('the agent is lost (last heartbeat never)')).toContain('no longer answers');
-  expect(failed('gave up waiting for the agent to finish write_image')).toContain('BATON_STEP_TIMEOUT');
-  expect(failed('sha256 is aaaa, expected bbbb')).toContain('Look at the image');
-  expect(failed('Redfish at 192.0.2.1: 503')).toContain('The BMC is the cause');
-  const sensors = step({ error: 'the BMC says that CPU 1 Temp is warning', name: 'management.get_sensors' });
-  expect(failed('', { step: sensors })).toContain('`baton sensors NODE`');
+  expect(failed('ramdisk_silent')).toContain("look at the machine's console");
+  expect(failed('other_ramdisk')).toContain('serve one ramdisk');
+  expect(failed('agent_silent')).toContain('no longer answers');
+  expect(failed('step_under_way')).toContain('BATON_STEP_TIMEOUT');
+  expect(failed('image_checksum', { subject: 'http://images/a' })).toContain('Look at the image (http://images/a)');
+  expect(failed('bmc_busy')).toContain('The BMC is the cause');
+  expect(failed('switch_unreachable', { subject: 'leaf1' })).toContain("Switch leaf1 can't be reached");
+  expect(failed('sensor_bad')).toContain('`baton sensors n1`');
+});
+
+test('the inventory says which disk is to be replaced, and why', () => {
+  const disk = { name: '/dev/sda', serial: 'S4X', model: 'Ultrastar', passed: false, badSectors: 4096 };
+  expect(failed('disk_failing', { subject: '/dev/sda', disk })).toContain(
+    'The disk is failing (it says itself that it is failing, 4096 bad sectors): replace /dev/sda (Ultrastar, serial S4X).',
+  );
+  expect(failed('disk_failing', { subject: '/dev/sda' })).toContain('replace /dev/sda.');
+});
+
+test('a machine that never boots is compared with the last one of its model', () => {
+  const modelBoot = { model: 'ACME 1', node: 'n7', at: '2026-11-01T00:00:00.000Z' };
+  expect(failed('ramdisk_silent', { modelBoot })).toContain(
+    "Another ACME 1 has booted this conductor's ramdisk before: n7 on 2026-11-01T00:00:00.000Z.",
+  );
+});
+
+test('a power verb in the middle of a boot is named at once as what broke it', () => {
+  const power = { event: 'power off by alice', at: '2026-11-01T00:00:00.000Z' };
+  const waits = facts({ step: step({ fault: { code: 'ramdisk_silent' }, waitedMs: 1_000 }), power });
+  expect(adviceFor(waits)).toBe(
+    'The machine was switched amid the flow (power off by alice at 2026-11-01T00:00:00.000Z), which ended its boot: leave its power alone until the flow has ended.',
+  );
+  expect(failed('power_switched')).toContain('switched amid the flow');
+});
+
+test('a code of another release is not guessed', () => {
+  expect(knownFault({ code: 'from_the_future' as FaultCode, subject: 'x' })).toEqual({ code: 'unknown', subject: 'x' });
+  expect(knownFault(null)).toEqual({ code: 'unknown' });
+  expect(failed('from_the_future' as FaultCode)).toContain('another release of Baton');
 });
 
 test('maintenance is left first, except for a teardown, which it does not stop', () => {
-  const clean = failed('x', { kind: 'clean', provisionState: 'clean failed', inMaintenance: true });
+  const clean = failed('image_error', { kind: 'clean', provisionState: 'clean failed', inMaintenance: true });
   expect(clean).toContain('`baton maintenance off n1`. Then `baton manage n1` and `baton provide n1`');
-  expect(failed('x', { kind: 'teardown', provisionState: 'error', inMaintenance: true })).not.toContain('maintenance');
+  expect(failed('image_error', { kind: 'teardown', provisionState: 'error', inMaintenance: true })).not.toContain(
+    'maintenance',
+  );
 });
 
 test('an aborted flow has no cause to be put right', () => {
@@ -92,7 +136,7 @@ test('a boot that stops says how far the machine got', () => {
   const after = (event: BootEventName, detail: string | null = null, waitedMs = 301_000) =>
     adviceFor(
       facts({
-        step: step({ waitingFor: 'first heartbeat of the ramdisk', waitedMs }),
+        step: step({ fault: { code: 'ramdisk_silent' }, waitedMs }),
         lastBoot: { event, detail },
       }),
     );
@@ -108,18 +152,18 @@ test('a boot that stops says how far the machine got', () => {
   expect(after('refused', refused, 1_000)).toBe(`The conductor refuses the machine: ${refused}`);
   expect(after('lookup', null, 1_000)).toBeNull();
   // what waits for something else has its patience
-  const bios = step({ waitingFor: 'the BMC to update bios', waitedMs: 1_000 });
+  const bios = step({ fault: { code: 'bmc_task' }, waitedMs: 1_000 });
   expect(adviceFor(facts({ step: bios, lastBoot: { event: 'refused', detail: refused } }))).toBeNull();
 });
 
 test('a wait is worth a word once it is long, a fault at once', () => {
   const waiting = (more: Partial<AdviceStep>) =>
-    adviceFor(facts({ step: step({ waitingFor: 'first heartbeat of the ramdisk', limitMs: 1_800_000, ...more }) }));
+    adviceFor(facts({ step: step({ fault: { code: 'ramdisk_silent' }, limitMs: 1_800_000, ...more }) }));
   expect(waiting({ waitedMs: 299_000 })).toBeNull();
   expect(waiting({ waitedMs: 301_000 })).toContain('DHCP');
   expect(waiting({ waitedMs: 31_000, limitMs: 60_000 })).toContain('DHCP');
   expect(waiting({ waitedMs: 301_000, limitMs: undefined })).toContain('DHCP');
-  expect(waiting({ waitedMs: 1e9, limitMs: undefined, waitingFor: 'the agent to finish erase_devices' })).toBeNull();
-  const retry = { isRetry: true, waitingFor: 'another try after: POST http://bmc/redfish/v1: 503' };
+  expect(waiting({ waitedMs: 1e9, limitMs: undefined, fault: { code: 'step_under_way' } })).toBeNull();
+  const retry = { isRetry: true, fault: { code: 'bmc_busy' as const } };
   expect(waiting(retry)).toContain('The BMC is the cause');
 });

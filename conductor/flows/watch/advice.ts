@@ -1,11 +1,10 @@
+import { type FaultFacts, faultAdvice } from '#conductor/flows/watch/fault-advice.ts';
 import { flowKinds, restsIn } from '#conductor/model/flow-kinds.ts';
 import type { FlowKindName, FlowState } from '#conductor/model/flow-states.ts';
-import type { BootEventName } from '#conductor/model/power-and-boot.ts';
 import type { ProvisionState } from '#conductor/model/provision-states.ts';
+import { type Fault, type FaultCode, isSituation } from '#shared/errors/fault-codes.ts';
 
-export interface AdviceFacts {
-  /** The node as the operator types it: name, else UUID. */
-  readonly node: string;
+export interface AdviceFacts extends Pick<FaultFacts, 'node' | 'disk' | 'lastBoot' | 'modelBoot' | 'power'> {
   readonly provisionState: ProvisionState;
   readonly inMaintenance: boolean;
   readonly kind: FlowKindName;
@@ -15,8 +14,6 @@ export interface AdviceFacts {
   readonly abortRequested: string | null;
   /** The main step that has failed, or is at work. */
   readonly step: AdviceStep | undefined;
-  /** The last thing that was seen of the machine's boot since that step began. */
-  readonly lastBoot?: { readonly event: BootEventName; readonly detail: string | null } | undefined;
   /** The agent's logs of this flow are kept. */
   readonly hasLogs: boolean;
   /** The action that has the wipe done which the node owes; absent = it owes none. */
@@ -28,8 +25,8 @@ export interface AdviceFacts {
 export interface AdviceStep {
   /** `deploy.write_image` */
   readonly name: string;
-  readonly error: string | null;
-  readonly waitingFor: string | null;
+  /** Code of what it failed by or waits for, and its subject; `null` = it does neither. */
+  readonly fault: Fault | null;
   readonly waitedMs: number;
   /** The whole time that it may wait; `undefined` = no limit. */
   readonly limitMs: number | undefined;
@@ -39,6 +36,13 @@ export interface AdviceStep {
 
 /** A boot of a big machine takes minutes; what waits longer, or for half of its time, is worth a look. */
 export const patienceMs = 5 * 60_000;
+
+/** Reads a code from the database: a newer release may have recorded one that is not known here, an older one none. */
+export function knownFault(fault: Fault | null): Fault {
+  const code: string = fault?.code ?? 'unknown';
+  const isKnown = isSituation(code) || Object.hasOwn(faultAdvice, code);
+  return { ...fault, code: isKnown ? (code as FaultCode) : 'unknown' };
+}
 
 /**
  * Advises the operator what to do next, in a few sentences; `null` while there is nothing to do. For flows that have
@@ -57,9 +61,20 @@ export function adviceFor(facts: AdviceFacts): string | null {
       ? `It stops when the look of ${step.name} that is under way has ended.`
       : `It stops when ${step.name} has ended, which must not be interrupted.`;
   }
-  const isRefused = facts.lastBoot?.event === 'refused' && isBoot.test(step?.waitingFor ?? '');
-  if (!step?.waitingFor || !(step.isRetry || isRefused || waitsTooLong(step))) return null;
-  return lookFor(step.name, step.waitingFor, facts.lastBoot) ?? null;
+  if (!step?.fault) return null;
+  if (facts.power) return adviceOn(step.fault, facts, false);
+  const isRefused = facts.lastBoot?.event === 'refused' && step.fault.code === 'ramdisk_silent';
+  if (!(step.isRetry || isRefused || waitsTooLong(step))) return null;
+  return adviceOn(step.fault, facts, false);
+}
+
+function adviceOn(
+  fault: Fault,
+  { node, disk, lastBoot, modelBoot, power }: AdviceFacts,
+  isOver: boolean,
+): string | null {
+  const { code, subject } = knownFault(fault);
+  return faultAdvice[code]({ node, subject, disk, lastBoot, modelBoot, power, isOver });
 }
 
 function describeOwed({ owedWipe }: AdviceFacts): string | null {
@@ -83,9 +98,7 @@ function afterTheEnd(facts: AdviceFacts): string | null {
   const next = facts.state === 'failed' ? `Then ${onward}.` : `${onward.charAt(0).toUpperCase()}${onward.slice(1)}.`;
   const { byHand = [] } = facts;
   return [
-    facts.state === 'failed'
-      ? (lookFor(step?.name, step?.error, facts.lastBoot) ?? 'Put right what the step says.')
-      : '',
+    facts.state === 'failed' ? (adviceOn(knownFault(step?.fault ?? null), facts, true) ?? '') : '',
     leave,
     next,
     facts.kind === 'wipe' || facts.kind === 'teardown' ? '' : (describeOwed(facts) ?? ''),
@@ -94,88 +107,4 @@ function afterTheEnd(facts: AdviceFacts): string | null {
   ]
     .filter((sentence) => sentence !== '')
     .join(' ');
-}
-
-const isBoot = /first heartbeat|ramdisk to come back/;
-
-/** How far the machine got. */
-function lookAtBoot({ event, detail }: NonNullable<AdviceFacts['lastBoot']>): string {
-  switch (event) {
-    case 'dhcp':
-      return detail === 'proxy' || /^\d/.test(detail ?? '')
-        ? 'The machine got its DHCP answer, and has fetched no boot script since: look whether it reaches BATON_BOOT_URL ' +
-            "and this machine's TFTP, and at its console."
-        : `The machine asked for an address and got none (${detail}): look at BATON_DHCP_RANGES.`;
-    case 'script':
-      return detail === 'ramdisk'
-        ? "The machine has fetched its boot script, and not the ramdisk's kernel: look at its console."
-        : `The machine has fetched its boot script, which has it boot from its ${detail ?? 'disk'}: power it on again.`;
-    case 'kernel':
-      return "The machine has fetched the ramdisk's kernel, and not its initrd: look at its console and at its memory.";
-    case 'initrd':
-      return (
-        'The machine has loaded the ramdisk, whose agent has not contacted the conductor: look at its console, and whether ' +
-        'the ramdisk has a driver for its network card and reaches BATON_PUBLIC_URL.'
-      );
-    case 'refused':
-      return `The conductor refuses the machine: ${detail}`;
-    default:
-      return 'The agent has looked itself up, and its heartbeat has not arrived: look at its console and at its clock.';
-  }
-}
-
-/** Causes by the words in which steps report them, the first that fits. */
-const causes: readonly { readonly step?: RegExp; readonly words: RegExp; readonly look: string }[] = [
-  {
-    words: /may be under way, and a machine that loses power/,
-    look:
-      'Power stays as it is until that step has ended by its own word, or its time is over. If the console of the machine, ' +
-      'or of its BMC, shows that nothing is under way: `baton power release NODE`.',
-  },
-  {
-    words: /other hardware manager/,
-    look: 'The ramdisk has changed between two boots: serve one ramdisk until the flow has ended, by all conductors.',
-  },
-  {
-    words: isBoot,
-    look:
-      "The ramdisk has not contacted the conductor: look at the machine's console, and whether it gets a DHCP address, on the " +
-      'switch port and VLAN where this conductor answers.',
-  },
-  {
-    words: /agent is lost|agent to answer again/,
-    look: "The agent no longer answers: look at the machine's console and at its switch port.",
-  },
-  {
-    words: /gave up waiting for the agent to finish/,
-    look: 'The step took longer than BATON_STEP_TIMEOUT allows: a machine that needs longer needs a longer one.',
-  },
-  {
-    words: /plan is no longer the one/,
-    look: 'The plan has changed since it was read: run `baton plan` again, and use its hash.',
-  },
-  {
-    step: /\.get_sensors$/,
-    words: /the BMC says that/,
-    look: 'A sensor is as bad as `fail_at` says: see `baton sensors NODE`.',
-  },
-  {
-    words: /\bbmc\b|redfish|ipmi|driver_info/i,
-    look: "The BMC is the cause: look whether it answers, and at the node's driver_info.",
-  },
-  {
-    step: /\.write_image$/,
-    words: /sha\d+|md5|checksum|https?:/i,
-    look: 'Look at the image: its URL as the node reaches it, and its checksum.',
-  },
-];
-
-function lookFor(
-  step: string | undefined,
-  text: string | null | undefined,
-  lastBoot?: AdviceFacts['lastBoot'],
-): string | undefined {
-  if (!text) return undefined;
-  if (lastBoot && isBoot.test(text)) return lookAtBoot(lastBoot);
-  return causes.find((cause) => (cause.step?.test(step ?? '') ?? true) && cause.words.test(text))?.look;
 }

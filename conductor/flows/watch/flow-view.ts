@@ -4,7 +4,8 @@ import type { EngineContext } from '#conductor/flows/context.ts';
 import { summarizeTeardown } from '#conductor/flows/engine/summarize-teardown.ts';
 import { findLatestFlow, listSteps } from '#conductor/flows/log/flow-store.ts';
 import { predictSeconds, typicalSeconds } from '#conductor/flows/log/step-durations.ts';
-import { type AdviceStep, adviceFor } from '#conductor/flows/watch/advice.ts';
+import { type AdviceStep, adviceFor, knownFault } from '#conductor/flows/watch/advice.ts';
+import { readAdviceFacts } from '#conductor/flows/watch/advice-facts.ts';
 import { listAttempts } from '#conductor/flows/watch/list-attempts.ts';
 import { whyUnattended } from '#conductor/kernel/conductors/node-conductor.ts';
 import type { BootEventRow } from '#conductor/kernel/db/schema/agent.ts';
@@ -12,6 +13,7 @@ import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { isCleaningUp } from '#conductor/model/flow-states.ts';
 import { stepTitle, whyNotSkipped } from '#conductor/model/planned-step.ts';
+import { stalledDownload } from '#conductor/model/stalled-download.ts';
 import { describeOutput } from '#conductor/model/step-note.ts';
 import { listBootEvents } from '#conductor/nodes/boot/boot-event-store.ts';
 import { wayToWipe } from '#conductor/nodes/requested-wipe.ts';
@@ -32,6 +34,8 @@ export async function latestFlow(
     listAttempts(db, flow.uuid),
     listBootEvents(db, node.uuid, { since: flow.startedAt, until: flow.endedAt }),
   ]);
+  const at = stepAtWork(steps);
+  const known = at ? await readAdviceFacts(db, node.uuid, at) : {};
   const { each: usual } = predictSeconds(steps, await typicalSeconds(db, steps));
   const unattended = flow.endedAt ? undefined : whyUnattended(context, node);
   const held = flow.held ?? unattended ?? null;
@@ -46,7 +50,7 @@ export async function latestFlow(
     on_hold: flow.onHold,
     abort_requested: flow.abortRequested,
     restarts: flow.restarts,
-    advice: unattended === undefined ? advise(node, flow, { steps, boot, now: clock.now() }) : startConductor,
+    advice: unattended === undefined ? advise(node, flow, { steps, boot, known, now: clock.now() }) : startConductor,
     boot: boot.map(({ event, at, detail, bytes, conductor }) => ({
       event,
       at: at.toISOString(),
@@ -67,12 +71,18 @@ function advise(
   {
     steps,
     boot,
+    known,
     now,
-  }: { readonly steps: readonly FlowStepRow[]; readonly boot: readonly BootEventRow[]; readonly now: Date },
+  }: {
+    readonly steps: readonly FlowStepRow[];
+    readonly boot: readonly BootEventRow[];
+    readonly known: Awaited<ReturnType<typeof readAdviceFacts>>;
+    readonly now: Date;
+  },
 ): string | null {
-  const main = steps.filter((step) => step.phase === 'main');
-  const step = main.find(({ state }) => state === 'failed' || state === 'running' || state === 'waiting');
+  const step = stepAtWork(steps);
   return adviceFor({
+    ...known,
     node: node.name ?? node.uuid,
     provisionState: node.provisionState,
     inMaintenance: node.maintenance,
@@ -89,16 +99,22 @@ function advise(
   });
 }
 
+/** Finds the main step that has failed, or is at work. */
+function stepAtWork(steps: readonly FlowStepRow[]): FlowStepRow | undefined {
+  const main = steps.filter((step) => step.phase === 'main');
+  return main.find(({ state }) => state === 'failed' || state === 'running' || state === 'waiting');
+}
+
 function adviceStep(step: FlowStepRow, now: Date): AdviceStep {
   const startedAt = step.startedAt?.getTime() ?? now.getTime();
+  const stalled = step.state === 'waiting' ? stalledDownload(step.progress) : undefined;
   const until = step.runAgain ? step.retryUntil : step.waitUntil;
   return {
     name: stepTitle(step),
-    error: step.error,
-    waitingFor: step.waitingFor,
+    fault: stalled?.fault ?? step.fault ?? (step.state === 'running' ? null : { code: 'unknown' }),
     waitedMs: now.getTime() - startedAt,
     limitMs: until ? until.getTime() - startedAt : undefined,
-    isRetry: step.runAgain,
+    isRetry: step.runAgain || stalled !== undefined,
   };
 }
 
@@ -134,6 +150,8 @@ function viewStep(
     image_bytes: readOrigin(step.output) ?? null,
     note: describeOutput(step.output, hasBroken(flow)) ?? null,
     error: step.error,
+    code: step.fault === null ? null : knownFault(step.fault).code,
+    subject: step.fault?.subject ?? null,
     usual_seconds: usualSeconds,
     may_skip: (whyNotSkipped(step) ?? whyNeeded(steps, step)) === undefined,
   };

@@ -1,12 +1,14 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { type FlowSummaryView, flowStatuses } from '#conductor/api/flows.ts';
-import { patienceMs } from '#conductor/flows/watch/advice.ts';
+import { knownFault, patienceMs } from '#conductor/flows/watch/advice.ts';
 import { conductorOfNode, whyUnattended } from '#conductor/kernel/conductors/node-conductor.ts';
 import type { KernelContext } from '#conductor/kernel/context.ts';
 import { rowsOf } from '#conductor/kernel/db/query/statement.ts';
 import { flowKinds, restsIn } from '#conductor/model/flow-kinds.ts';
 import { type PluginTaskRef, stepTitle, whyNotSkipped } from '#conductor/model/planned-step.ts';
+import { stalledDownload, stillSeconds } from '#conductor/model/stalled-download.ts';
+import type { Fault } from '#shared/errors/fault-codes.ts';
 
 export interface FlowFilter {
   readonly statuses?: readonly FlowSummaryView['status'][] | undefined;
@@ -46,6 +48,7 @@ const Row = z.object({
   settles: z.boolean(),
   step_started_at: moment.nullable(),
   waiting_for: z.string().nullable(),
+  fault: z.custom<Fault | null>(),
   until: moment.nullable(),
   progress: z.unknown(),
   attempt: z.number(),
@@ -96,7 +99,7 @@ export async function listFlows(
       select counting.uuid, counting.kind, counting.state, counting.node_uuid, counting.requested_by, counting.started_at,
         counting.ended_at, counting.held, counting.on_hold, counting.error, counting.next_check_at,
         nodes.name, nodes.driver, nodes.conductor_group, nodes.provision_state, ${conductorOfNode(config.conductorTimeoutMs)} as conductor,
-        step.uuid as step_uuid, step.interface, step.step, step.plugin, step.phase, step.origin, step.in_band, step.started_at as step_started_at, step.waiting_for,
+        step.uuid as step_uuid, step.interface, step.step, step.plugin, step.phase, step.origin, step.in_band, step.started_at as step_started_at, step.waiting_for, step.fault,
         -- a BIOS step has left its reset to it
         (step.interface in ('raid', 'firmware') and exists (
           select 1 from flow_steps bios where bios.flow_uuid = counting.uuid and bios.interface = 'bios' and bios.state = 'succeeded'
@@ -104,7 +107,8 @@ export async function listFlows(
         )) is true as settles,
         step.progress, step.run_again, step.state as step_state,
         case when step.run_again or step.state = 'running' then step.retry_until else step.wait_until end as until,
-        (step.run_again and step.state = 'waiting') or (step.state = 'running' and step.retry_until is not null) as is_retried
+        (step.run_again and step.state = 'waiting') or (step.state = 'running' and step.retry_until is not null)
+          or (step.state = 'waiting' and step.progress ? 'last_error') is true as is_retried
       from counting join nodes on nodes.uuid = counting.node_uuid
       left join lateral (
         select * from flow_steps where flow_uuid = counting.uuid
@@ -140,6 +144,7 @@ const status = sql`case
   when ended_at is not null then 'failed'
   when held is not null or on_hold is not null or conductor is null then 'held'
   when is_retried then 'retrying'
+  when step_state = 'waiting' and (progress->>'still_seconds')::int >= ${stillSeconds} then 'slow'
   when step_state = 'waiting' and now() - step_started_at > least(${patience}, (until - step_started_at) / 2) then 'slow'
   when step_state = 'waiting' then 'waiting'
   else 'working' end`;
@@ -147,6 +152,8 @@ const status = sql`case
 function viewFlow(row: Row, context: Pick<KernelContext, 'conductors'>): FlowSummaryView {
   const { interface: stepInterface, step, plugin } = row;
   const isRetrying = row.status === 'retrying';
+  const stalled = row.ended_at === null && row.step_state === 'waiting' ? stalledDownload(row.progress) : undefined;
+  const fault = row.status === 'held' ? null : (stalled?.fault ?? row.fault);
   const held = row.held ?? row.on_hold ?? whyUnattended(context, { ...row, conductorGroup: row.conductor_group });
   return {
     uuid: row.uuid,
@@ -170,9 +177,12 @@ function viewFlow(row: Row, context: Pick<KernelContext, 'conductors'>): FlowSum
         ? row.error
         : row.status === 'held'
           ? (held ?? null)
-          : (row.retried_after ?? row.waiting_for),
-    attempt: row.attempt,
-    next_attempt_at: isRetrying && row.step_state === 'waiting' ? row.next_check_at.toISOString() : null,
+          : (row.retried_after ?? stalled?.reason ?? row.waiting_for),
+    code: fault === null ? null : knownFault(fault).code,
+    subject: fault?.subject ?? null,
+    attempt: stalled?.isRetried ? stalled.tries + 1 : row.attempt,
+    next_attempt_at:
+      isRetrying && row.step_state === 'waiting' && row.run_again === true ? row.next_check_at.toISOString() : null,
     progress: row.progress,
   };
 }

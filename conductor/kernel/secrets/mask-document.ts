@@ -1,6 +1,6 @@
 import { isSealed } from '#conductor/kernel/secrets/secrets.ts';
 import { isSecretPlace } from '#conductor/model/secret-names.ts';
-import { AppError, errorChain, errorCode, isRetryable } from '#shared/errors/app-error.ts';
+import { AppError, errorChain, errorCode, faultOf, inSituation, isRetryable } from '#shared/errors/app-error.ts';
 import { maskUrlLogins } from '#shared/url-logins.ts';
 
 export const mask = '******';
@@ -104,7 +104,9 @@ export function errorWithout(hide: Hide, error: unknown): unknown {
   const masked = hide(chain);
   if (masked === chain) return error;
   const details = error instanceof AppError ? error.details : {};
-  return new AppError(errorCode(error), masked, { retryable: isRetryable(error), details });
+  const same = new AppError(errorCode(error), masked, { retryable: isRetryable(error), details });
+  const { code, subject } = faultOf(error);
+  return inSituation(same, { code, subject: subject === undefined ? undefined : hide(subject) });
 }
 
 /** The value with the texts in it, at any depth, without secrets. */

@@ -4,6 +4,7 @@ import { type HardwareManager, hardwareSupport } from '#agent/hardware/hardware-
 import type { DiskInfo } from '#agent/hardware/inventory.ts';
 import { systemClock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import type { Situation } from '#shared/errors/fault-codes.ts';
 import { defineStep, type StepOutcome } from '#shared/steps/define-step.ts';
 import { EraseArgs, type EraseResult, eraseStep, skipReasons } from '#shared/wire/erase-result.ts';
 import type { StepKind } from '#shared/wire/step.ts';
@@ -11,9 +12,18 @@ import { PluginTaskArgs, pluginTaskStep } from '#shared/wire/step.ts';
 import { writeToFile } from '#test/simulators/node/write-to-file.ts';
 
 /** Faults that a test may cause. */
+interface FailedStep {
+  readonly step: string;
+  readonly message: string;
+  readonly once?: boolean;
+  /** Situation that the agent gives to it; absent = an image's fault. */
+  readonly situation?: Situation;
+  readonly subject?: string;
+}
+
 export interface NodeFaults {
   /** Step name → the error that it ends with; taken away once it has struck when `once`. */
-  failStep?: { readonly step: string; readonly message: string; readonly once?: boolean };
+  failStep?: FailedStep;
   /** The agent's process dies when it begins this step (once, unless `diesAgain`), and init starts it again. */
   dieInStep?: string;
   diesAgain?: boolean;
@@ -110,7 +120,7 @@ function actor(options: SimulatedHardwareOptions, faults: NodeFaults, record: St
     const failure = faults.failStep;
     if (failure?.step === step) {
       if (failure.once) delete faults.failStep;
-      throw new AppError('image_error', failure.message);
+      throw new AppError('image_error', failure.message, failure);
     }
     context.reportProgress({ phase: step, done_bytes: 1, total_bytes: 1 });
     record.disk.push(entry);

@@ -113,6 +113,7 @@ export function statusError(
   const message = `${what} answered ${status}${hint}${text === '' ? '' : `: ${text}`}`;
   const busy = [429, 502, 503, 504].includes(status);
   return new AppError(busy ? 'unavailable' : 'bmc_error', message, {
+    situation: status === 401 ? 'bmc_login' : busy ? 'bmc_busy' : 'bmc_refused',
     retryable: busy || isPassing,
     details: { status, names: namesIn(body), place: futureStateUri(body) },
   });

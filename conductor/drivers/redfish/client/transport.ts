@@ -124,10 +124,16 @@ function transportError(what: string, cause: unknown, signal: AbortSignal | unde
   }
   if (/^ERR_SSL_|^EPROTO$/.test(code)) {
     const fields = 'redfish_tls_minimum_version, redfish_tls_ciphers and the scheme of redfish_address';
-    return new AppError('bmc_error', `${what}: the BMC does not speak TLS as asked; ${fields} say how`, { cause });
+    return new AppError('bmc_error', `${what}: the BMC does not speak TLS as asked; ${fields} say how`, {
+      cause,
+      situation: 'bmc_certificate',
+    });
   }
   if (/CERT|SELF_SIGNED|UNABLE_TO_|ERR_TLS/.test(code)) {
-    return new AppError('bmc_error', `${what}: the certificate does not fit redfish_verify_ca`, { cause });
+    return new AppError('bmc_error', `${what}: the certificate does not fit redfish_verify_ca`, {
+      cause,
+      situation: 'bmc_certificate',
+    });
   }
   return new AppError('unavailable', `${what} got no answer`, { cause, details: { sent: wasSent(code) } });
 }

@@ -15,6 +15,7 @@ import type {
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { PluginTaskRef, RequestedStep } from '#conductor/model/planned-step.ts';
 import type { ActionName } from '#conductor/model/site/action-parameters.ts';
+import type { Fault } from '#shared/errors/fault-codes.ts';
 import type { Progress } from '#shared/wire/progress.ts';
 
 /** One run of a kind of steps on its subject: a node, or the site. One of a subject is open at a time. */
@@ -120,6 +121,8 @@ export const flowSteps = pgTable(
     progress: jsonb().$type<Progress>(),
     output: jsonb(),
     error: text(),
+    /** Code of what it failed by, or waits for; null = neither, or recorded by an older release. */
+    fault: jsonb().$type<Fault>(),
   },
   (table) => [
     index().on(table.flowUuid, table.position),

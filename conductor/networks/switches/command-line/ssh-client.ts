@@ -105,7 +105,10 @@ function hostKeyFault(endpoint: string, key: Buffer, pinned: string | undefined)
 
 function connectionFault(endpoint: string, username: string, cause: Error & { readonly level?: string }): AppError {
   if (cause.level === 'client-authentication') {
-    return new AppError('switch_error', `switch ${endpoint} refused the login of ${username}`, { cause });
+    return new AppError('switch_error', `switch ${endpoint} refused the login of ${username}`, {
+      cause,
+      situation: 'switch_login',
+    });
   }
   return new AppError('unavailable', `the connection to switch ${endpoint} failed`, { cause });
 }

@@ -92,7 +92,9 @@ function requireWelcome(
   const { status } = answer;
   if (status === 401 && inSession) throw new AppError('unavailable', `switch ${endpoint} has ended the session`);
   if (status === 401 || status === 403) {
-    throw new AppError('switch_error', `switch ${endpoint} refused the login of ${username} (HTTP ${status})`);
+    throw new AppError('switch_error', `switch ${endpoint} refused the login of ${username} (HTTP ${status})`, {
+      situation: 'switch_login',
+    });
   }
   if (status === 429 || status === 503) {
     throw new AppError('unavailable', `switch ${endpoint} has no session left, or is starting (HTTP ${status})`);
