@@ -22,6 +22,8 @@ const look = { columns: usualColumns, sort: byName, chosen: new Set<string>(), m
 const flow = (changes: Partial<FlowSummaryView> = {}): FlowSummaryView => ({
   uuid: 'f1',
   kind: 'deploy',
+  code: null,
+  subject: null,
   state: 'running',
   status: 'working',
   node_uuid: 'u1',
