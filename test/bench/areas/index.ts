@@ -9,6 +9,7 @@ import { doorsArea } from '#test/bench/areas/doors.ts';
 import { eventsArea } from '#test/bench/areas/events.ts';
 import { failoverArea } from '#test/bench/areas/failover.ts';
 import { fleetArea } from '#test/bench/areas/fleet.ts';
+import { fleetSiteArea } from '#test/bench/areas/fleet-site.ts';
 import { hostileArea } from '#test/bench/areas/hostile.ts';
 import { importArea } from '#test/bench/areas/import.ts';
 import { networksArea } from '#test/bench/areas/networks.ts';
@@ -40,6 +41,7 @@ export const areas: readonly Area[] = [
   doorsArea,
   failoverArea,
   fleetArea,
+  fleetSiteArea,
   eventsArea,
   boardArea,
 ];
