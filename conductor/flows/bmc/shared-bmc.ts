@@ -27,6 +27,8 @@ export async function untilBmcIsFree(context: StepContext, action: string): Prom
     return {
       kind: 'again',
       reason: `${action}, which the machine of node ${other.name ?? other.uuid} shares: ${other.powerHold?.why}`,
+      code: 'power_held',
+      subject: other.name ?? other.uuid,
       timeoutMs: leftMs + config.retryTimeoutMs,
       checkEveryMs,
     };

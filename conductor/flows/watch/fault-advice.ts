@@ -5,7 +5,7 @@ import type { FaultCode } from '#shared/errors/fault-codes.ts';
 export interface FaultFacts {
   /** The node as the operator types it: name, else UUID. */
   readonly node: string;
-  /** The one thing that the fault is about: `/dev/sda`, `leaf1`, an image's URL. */
+  /** The one thing that the fault is about: `/dev/sda`, `leaf1`, an image's URL; of held power the node that holds it, where it is another. */
   readonly subject?: string | undefined;
   /** The disk of that name in the node's last inventory. */
   readonly disk?: DiskFacts | undefined;
@@ -151,10 +151,9 @@ export const faultAdvice: Readonly<Record<FaultCode, Advice>> = {
   not_acceptable: always('The API version is refused: a newer client or conductor is needed.'),
   conflict: always('Something else stands against it, and the error names it: end that first.'),
   node_locked: always('A conductor works on the node: wait until that has ended.'),
-  power_held: always(
+  power_held: ({ node, subject }) =>
     'Power stays as it is until that step has ended by its own word, or its time is over. If the console of the machine, ' +
-      'or of its BMC, shows that nothing is under way: `baton power release NODE`.',
-  ),
+    `or of its BMC, shows that nothing is under way: \`baton power release ${subject ?? node}\`.`,
   busy: always('It is busy with something else: wait until that has ended.'),
   not_supported: always('Neither this release nor the machine can do this: leave the step out, or upgrade.'),
   unavailable: always(
