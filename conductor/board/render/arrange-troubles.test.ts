@@ -93,6 +93,23 @@ test('one dead switch is one line with its nodes, whatever step each has come to
   });
 });
 
+test('one cause has a code and a subject, whatever its words are; another subject is another cause', () => {
+  const dead = (name: string, subject: string, reason: string) =>
+    flow(name, { code: 'switch_unreachable', subject, reason });
+  const flows = [
+    dead('n1', 'leaf1', 'set the port: connect ECONNREFUSED'),
+    dead('n2', 'leaf1', 'read the port: no answer in 30 s'),
+    dead('n3', 'leaf2', 'set the port: connect ECONNREFUSED'),
+    dead('n4', 'leaf2', 'set the port: connect ECONNREFUSED'),
+    flow('n5', { code: 'image_missing', subject: 'leaf1', reason: 'set the port: connect ECONNREFUSED' }),
+  ];
+  expect(
+    arrangeTroubles(flows, fleetOf()).map(({ rows }) =>
+      rows.map((row) => row.flow?.node_name).toSorted((a, b) => String(a).localeCompare(String(b))),
+    ),
+  ).toEqual([['n1', 'n2'], ['n3', 'n4'], ['n5']]);
+});
+
 test('what an operator has aborted is no failure; it is listed apart', () => {
   const flows = [flow('n1', { status: 'failed', state: 'aborted', reason: 'aborted by ada' })];
   const nodes = [node('n1', { provision_state: 'deploy failed', last_error: 'aborted by ada' })];

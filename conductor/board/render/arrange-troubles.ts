@@ -39,7 +39,7 @@ interface Found {
 export function arrangeTroubles(flows: Iterable<FlowSummaryView>, nodes: ReadonlyMap<string, BoardNode>): Trouble[] {
   const found = findTroubles(flows, nodes);
   const shared = findShared(found);
-  const groups = Map.groupBy(found, (each) => keyOf(causeOf(each.reason, nameOf(each.row), shared)));
+  const groups = Map.groupBy(found, (each) => keyOf(identify(each, shared)));
   const troubles = [...groups].map(([key, all]): Trouble => {
     const sorted = all.toSorted((a, b) => bySoonest(a.row, b.row));
     return {
@@ -87,12 +87,23 @@ function findTroubles(flows: Iterable<FlowSummaryView>, nodes: ReadonlyMap<strin
   return found;
 }
 
-/** Finds the addresses that more than one node names. */
+/** Makes the text that is the same for one cause: its code and its one subject, else the words without what differs. */
+function identify({ reason, row }: Found, shared: ReadonlySet<string>): string {
+  const { code, subject } = row.flow ?? { code: null, subject: null };
+  if (code !== null && subject !== null && shared.has(subject)) return `${code}\n${subject}`;
+  return `${code ?? ''}\n${causeOf(reason, nameOf(row), shared)}`;
+}
+
+/** Finds the subjects, and the addresses, that more than one node names. */
 function findShared(found: readonly Found[]): ReadonlySet<string> {
   const namedBy = new Map<string, Set<string>>();
-  for (const { reason, row } of found)
-    for (const [address] of reason.slice(0, longest).matchAll(addresses))
-      namedBy.set(address, (namedBy.get(address) ?? new Set()).add(uuidOf(row)));
+  const add = (name: string, row: BoardRow): void => {
+    namedBy.set(name, (namedBy.get(name) ?? new Set()).add(uuidOf(row)));
+  };
+  for (const { reason, row } of found) {
+    if (row.flow && row.flow.subject !== null) add(row.flow.subject, row);
+    for (const [address] of reason.slice(0, longest).matchAll(addresses)) add(address, row);
+  }
   return new Set([...namedBy].flatMap(([address, uuids]) => (uuids.size > 1 ? [address] : [])));
 }
 
