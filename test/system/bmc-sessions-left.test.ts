@@ -6,8 +6,12 @@ import { createOperator } from '#test/support/operator.ts';
 
 /** `SESSION_KILLS` = how often; each is a process that starts. */
 const kills = Number(process.env['SESSION_KILLS'] ?? '3');
+/** More take longer than what would never end. */
+const timeout = Math.max(50, 3 * kills) * 60_000;
 
-test('a conductor ends the session that it had at a BMC before SIGKILL, though the password has changed', async () => {
+test('a conductor ends the session that it had at a BMC before SIGKILL, though the password has changed', {
+  timeout,
+}, async () => {
   const account = { username: 'admin', password: 'first' };
   await using closing = new AsyncDisposableStack();
   const bmc = await startRedfishSimulator({ machine: createMemoryMachine(), ...account });

@@ -19,6 +19,8 @@ const schedules = Number(process.env['FLASH_SCHEDULES'] ?? '7');
 const kinds = (process.env['FLASH_KINDS']?.split(',') as KindOfWork[] | undefined) ?? kindsOfWork;
 const firstSeed = Number(process.env['FLASH_SEED'] ?? '1');
 const lanes = 4;
+/** More take longer than what would never end. */
+const timeout = Math.max(50, schedules) * 60_000;
 
 let conductor: ConductorInProcess;
 let stage: FlashStage;
@@ -56,7 +58,7 @@ afterAll(async () => {
   await conductor.close();
 });
 
-test(`${schedules} schedules of each kind of work: ${kinds.join(', ')}`, async () => {
+test(`${schedules} schedules of each kind of work: ${kinds.join(', ')}`, { timeout }, async () => {
   const draws = Array.from({ length: schedules }, (_, index) =>
     kinds.map((kind) => ({ kind, seed: firstSeed + index })),
   );
