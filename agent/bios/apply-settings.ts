@@ -1,4 +1,4 @@
-import type { SettingSource } from '#agent/bios/setting-sources.ts';
+import type { SettingSource } from '#agent/bios/setting-source.ts';
 import type { BiosSetting, WantedBiosSetting } from '#shared/bios/bios-setting.ts';
 import { checkSettings } from '#shared/bios/check-settings.ts';
 import { AppError } from '#shared/errors/app-error.ts';

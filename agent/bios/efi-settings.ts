@@ -5,7 +5,7 @@ import {
   plainAttributes,
   securityDatabase,
 } from '#agent/bios/efi-variables.ts';
-import type { SettingSource } from '#agent/bios/setting-sources.ts';
+import type { SettingSource } from '#agent/bios/setting-source.ts';
 import { fingerprint, parseKeyUpdate } from '#agent/bios/signature-lists.ts';
 import type { BiosSetting, WantedBiosSetting } from '#shared/bios/bios-setting.ts';
 import { hasValue } from '#shared/bios/check-settings.ts';

@@ -1,6 +1,6 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { SettingSource } from '#agent/bios/setting-sources.ts';
+import type { SettingSource } from '#agent/bios/setting-source.ts';
 import { type BiosSetting, bareSetting, type WantedBiosSetting } from '#shared/bios/bios-setting.ts';
 import { hasValue } from '#shared/bios/check-settings.ts';
 import { AppError } from '#shared/errors/app-error.ts';

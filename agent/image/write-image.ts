@@ -1,11 +1,11 @@
 import { writeChunks } from '#agent/image/chunks/write-chunks.ts';
-import { type Compression, detectCompression } from '#agent/image/decode/compression.ts';
+import { detectCompression } from '#agent/image/decode/compression.ts';
 import { createHasher, type Hasher } from '#agent/image/decode/hasher.ts';
-import { type ImageFormat, inspectImage, requireKnownFormat } from '#agent/image/decode/image-format.ts';
+import { inspectImage, requireKnownFormat } from '#agent/image/decode/image-format.ts';
 import { createSlotPool, type Slot, type SlotPool } from '#agent/image/decode/slot-pool.ts';
 import { decodeZlib } from '#agent/image/decode/zlib-decoder.ts';
-import type { ImageRest } from '#agent/image/disk/check-table.ts';
 import type { Disk } from '#agent/image/disk/disk.ts';
+import type { CheckHead, ImageTarget, WrittenBytes } from '#agent/image/disk/image-target.ts';
 import { type Download, openDownload } from '#agent/image/fetch/download.ts';
 import type { ExpectedChecksum } from '#agent/image/fetch/expected-checksum.ts';
 import type { ImageSource } from '#agent/image/fetch/image-source.ts';
@@ -14,7 +14,6 @@ import { writeQcow2 } from '#agent/image/qcow2/write-qcow2.ts';
 import { type DownloadWatch, watchDownload } from '#agent/image/watch-download.ts';
 import { writeRaw } from '#agent/image/write-raw.ts';
 import type { Share } from '#agent/image-means/image-share.ts';
-import type { BlockDevice } from '#agent/storage/lsblk.ts';
 import { isChunkIndex } from '#shared/chunks/chunk-index.ts';
 import type { Clock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -26,8 +25,6 @@ import type { BytesByOrigin, Progress } from '#shared/wire/progress.ts';
 const poolSlots = 8;
 /** How often it is looked whether bytes move. */
 const lookEveryMs = 5_000;
-
-export type CheckHead = (head: Buffer, rest: ImageRest) => void | Promise<void>;
 
 export interface WriteImageOptions {
   readonly urls: readonly string[];
@@ -49,22 +46,6 @@ export interface WriteImageOptions {
   /** Throws when the image's beginning (unpacked; 1 MiB, or all of a smaller one) shows that it is not wanted. */
   readonly checkHead?: CheckHead;
 }
-
-export interface WrittenBytes {
-  readonly imageBytes: number;
-  /** Bytes, of these, that were sent to the disk: holes are not. */
-  readonly writtenBytes: number;
-  /** Origins of the bytes of an image in chunks. */
-  readonly origin?: BytesByOrigin;
-  readonly downloadedBytes: number;
-  readonly format: ImageFormat;
-  readonly compression: Compression;
-  /** The image's first MiB, or all of a smaller one. */
-  readonly head: Buffer;
-}
-
-/** The disk or partition that an image goes to. */
-export type ImageTarget = Pick<BlockDevice, 'name' | 'sizeBytes' | 'logicalSectorBytes'>;
 
 /**
  * Streams an image from its servers onto a disk: fetch → hash as served → unpack → write. Memory is two fixed pools,

@@ -4,9 +4,9 @@ import { decodeXz } from '#agent/image/decode/xz-decoder.ts';
 import { decodeZlib } from '#agent/image/decode/zlib-decoder.ts';
 import type { Disk } from '#agent/image/disk/disk.ts';
 import { createDiskWriter, type DiskWriter, tooSmall } from '#agent/image/disk/disk-writer.ts';
+import type { CheckHead, ImageTarget, WrittenBytes } from '#agent/image/disk/image-target.ts';
 import { type Peeked, peek } from '#agent/image/disk/peek.ts';
 import type { ImageSource } from '#agent/image/fetch/image-source.ts';
-import type { CheckHead, ImageTarget, WrittenBytes } from '#agent/image/write-image.ts';
 
 /** Slots for what is unpacked, as many as the download has. */
 const poolSlots = 8;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { namedPartition, type TargetDisk } from '#agent/inject/find-partition.ts';
+import { type ImageTarget, namedPartition } from '#agent/inject/find-partition.ts';
 import type { ProbedPartition } from '#agent/storage/lsblk.ts';
 import { testDevice } from '#agent/storage/testing/test-device.ts';
 
@@ -13,7 +13,7 @@ const partition = (number: number, fsLabel: string | null, partLabel: string | n
   partLabel,
   partType: null,
 });
-const disk: TargetDisk = {
+const disk: ImageTarget = {
   name: '/dev/nvme0n1',
   partitions: [partition(1, 'EFI', null), partition(3, null, 'root'), partition(12, null, null)],
 };

@@ -6,7 +6,7 @@ import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import type { InjectedFile } from '#shared/in-band/injected-file.ts';
 import type { Run } from '#shared/process/run.ts';
 
-export interface TargetDisk {
+export interface ImageTarget {
   readonly name: string;
   readonly partitions: readonly ProbedPartition[];
 }
@@ -23,7 +23,7 @@ const noFileSystem = /^(swap|LVM2_member|crypto_LUKS|linux_raid_member|.*_raid_m
 export async function findPartition(
   run: Run,
   file: Pick<InjectedFile, 'path' | 'partition'>,
-  disk: TargetDisk,
+  disk: ImageTarget,
   others: readonly BlockDevice[],
 ): Promise<string> {
   return file.partition === undefined
@@ -32,7 +32,7 @@ export async function findPartition(
 }
 
 /** Pure. */
-export function namedPartition(wanted: string, disk: TargetDisk, others: readonly BlockDevice[]): string {
+export function namedPartition(wanted: string, disk: ImageTarget, others: readonly BlockDevice[]): string {
   const matching = wanted.startsWith('/dev/')
     ? others
         .flatMap((each) => [each.name, ...each.partitions.map(({ name }) => name)])
@@ -56,7 +56,7 @@ export function namedPartition(wanted: string, disk: TargetDisk, others: readonl
   throw new AppError('not_found', `no partition ${wanted}: ${disk.name} has ${there.join(', ') || 'no partitions'}`);
 }
 
-async function searchPartition(run: Run, path: string, disk: TargetDisk): Promise<string> {
+async function searchPartition(run: Run, path: string, disk: ImageTarget): Promise<string> {
   const folder = path.split('/').find(Boolean) ?? '';
   const looked: string[] = [];
   const candidates = disk.partitions.length > 0 ? disk.partitions : [{ name: disk.name, fsType: 'unknown' }];

@@ -2,7 +2,7 @@ import { chmod, constants, lstat, mkdir, open, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { AgentContext } from '#agent/context.ts';
 import { fileContent } from '#agent/inject/file-content.ts';
-import { findPartition, type TargetDisk } from '#agent/inject/find-partition.ts';
+import { findPartition, type ImageTarget } from '#agent/inject/find-partition.ts';
 import { resolveInside } from '#agent/inject/resolve-inside.ts';
 import { assembleForNode } from '#agent/raid/run-raid-step.ts';
 import { type BlockDevice, listBlockDevices } from '#agent/storage/lsblk.ts';
@@ -53,7 +53,7 @@ export async function injectFiles(
 }
 
 /** The disk of this boot's image, else the one that would get it. */
-async function readTarget(context: AgentContext, devices: readonly BlockDevice[]): Promise<TargetDisk> {
+async function readTarget(context: AgentContext, devices: readonly BlockDevice[]): Promise<ImageTarget> {
   const name = context.writtenImage.current?.device ?? chooseRootDevice(devices, context.node).name;
   return { name, partitions: await probePartitions(context.run, name) };
 }
@@ -61,7 +61,7 @@ async function readTarget(context: AgentContext, devices: readonly BlockDevice[]
 async function injectFile(
   context: AgentContext,
   file: InjectedFile,
-  disk: TargetDisk,
+  disk: ImageTarget,
   devices: readonly BlockDevice[],
   verify: boolean,
 ): Promise<PlacedFile> {

@@ -4,6 +4,11 @@ import { resumeOwn, takeOverDead } from '#conductor/allocations/work-store.ts';
 import { startWakeLoop, type WakeLoop } from '#conductor/kernel/wake-loop.ts';
 import type { Clock } from '#shared/clock.ts';
 
+/** Means of those who leave the choice of nodes to the allocator. */
+export interface Allocating {
+  readonly allocator: Pick<Allocator, 'kick'>;
+}
+
 /**
  * Gives nodes to this conductor's allocations, in the background. The database is its queue: a kick only says that
  * there is something to look at, so that none is lost in a crash and none takes memory.

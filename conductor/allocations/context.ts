@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import type { Allocator } from '#conductor/allocations/allocator.ts';
 import type { NodesConfig, NodesContext } from '#conductor/nodes/context.ts';
 
 export interface AllocationsConfig extends NodesConfig {
@@ -11,11 +10,6 @@ export interface AllocationsConfig extends NodesConfig {
 /** Means that allocations may use beyond those of work on nodes. */
 export interface AllocationsContext extends NodesContext {
   readonly config: AllocationsConfig;
-}
-
-/** Means of those who leave the choice of nodes to the allocator. */
-export interface Allocating {
-  readonly allocator: Pick<Allocator, 'kick'>;
 }
 
 export const allocationEnvironment = {

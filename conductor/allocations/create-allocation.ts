@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { and, eq, sql } from 'drizzle-orm';
 import { insertAllocations, requireNoDuplicates } from '#conductor/allocations/allocation-store.ts';
+import type { Allocating } from '#conductor/allocations/allocator.ts';
 import { backfillAllocation } from '#conductor/allocations/change-allocation.ts';
-import type { Allocating, AllocationsContext } from '#conductor/allocations/context.ts';
+import type { AllocationsContext } from '#conductor/allocations/context.ts';
 import { type Candidate, decide, describeShortage, type Requirements, refusals } from '#conductor/allocations/match.ts';
 import { readAll, readFitting } from '#conductor/allocations/read-candidates.ts';
 import type { AllocationRequest } from '#conductor/api/allocations.ts';

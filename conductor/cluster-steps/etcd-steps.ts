@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import type { Announce } from '#conductor/cluster/cluster-changes.ts';
 import { etcdStableRound } from '#conductor/cluster/etcd/etcd-health.ts';
-import { type EtcdWork, removeEtcdRound } from '#conductor/cluster/etcd/remove-etcd-round.ts';
+import type { EtcdWork } from '#conductor/cluster/etcd/etcd-work.ts';
+import { removeEtcdRound } from '#conductor/cluster/etcd/remove-etcd-round.ts';
 import { clusterArgs, newClusterStep } from '#conductor/cluster-steps/cluster-step.ts';
 import type { StepContext } from '#conductor/flows/step-context.ts';
 import { withCredentials } from '#conductor/sites/credentials.ts';

@@ -1,4 +1,5 @@
-import type { Allocating, AllocationsConfig } from '#conductor/allocations/context.ts';
+import type { Allocating } from '#conductor/allocations/allocator.ts';
+import type { AllocationsConfig } from '#conductor/allocations/context.ts';
 import type { FlowsConfig, FlowsContext } from '#conductor/flows/context.ts';
 
 export interface SitesConfig extends FlowsConfig, AllocationsConfig {

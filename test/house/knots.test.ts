@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { countBackArrows, graphOf, knotted } from './knots.ts';
+import { circlesOf, countBackArrows, graphOf, knotted } from './knots.ts';
 
 test('a knot is what leads back to itself', () => {
   const graph = graphOf([
@@ -11,6 +11,21 @@ test('a knot is what leads back to itself', () => {
   ]);
   expect(knotted(graph)).toEqual(['b', 'c']);
   expect(countBackArrows(graph)).toBe(1);
+  expect(circlesOf(graph)).toEqual([['b', 'c']]);
+});
+
+test('circles that do not meet are counted each', () => {
+  const graph = graphOf([
+    ['a', 'b'],
+    ['b', 'a'],
+    ['b', 'c'],
+    ['c', 'd'],
+    ['d', 'c'],
+  ]);
+  expect(circlesOf(graph)).toEqual([
+    ['a', 'b'],
+    ['c', 'd'],
+  ]);
 });
 
 test('floors have none', () => {

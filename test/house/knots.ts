@@ -27,6 +27,17 @@ export function knotted(graph: Graph): string[] {
   return [...graph.keys()].filter((node) => reachable(graph, node).has(node)).sort();
 }
 
+/** Groups of nodes that can all be reached from each other. */
+export function circlesOf(graph: Graph): string[][] {
+  const reached = new Map(knotted(graph).map((node) => [node, reachable(graph, node)] as const));
+  const circles = new Map<string, string[]>();
+  for (const [node, from] of reached) {
+    const group = [...reached.keys()].filter((other) => from.has(other) && reached.get(other)?.has(node));
+    circles.set(group[0] ?? node, group);
+  }
+  return [...circles.values()];
+}
+
 /** Counts as few arrows as a greedy order of the nodes leaves pointing upwards (Eades, Lin, Smyth). */
 export function countBackArrows(graph: Graph): number {
   const left = new Set([...graph.keys()].sort());

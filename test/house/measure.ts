@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { findOffences, folderOf } from './floors.ts';
-import { countBackArrows, type Graph, graphOf, knotted } from './knots.ts';
+import { circlesOf, countBackArrows, type Graph, graphOf, knotted } from './knots.ts';
 import { isProduct, layers, listFiles, readSources, type Source } from './read-sources.ts';
 
 export interface Measures {
@@ -12,7 +12,12 @@ export interface Measures {
   readonly arrows: { readonly withTypes: number; readonly back: number };
   /** The same of all folders at any depth. */
   readonly subfolders: { readonly folders: number; readonly byValue: number; readonly withTypes: number };
-  /** Imports that the table of floors forbids. */
+  /**
+   * Circles of imports, types counted, in all programs: groups of rooms, which are folders with the files beside them (a file
+   * beside a program's folders is a room of its own), and groups of files.
+   */
+  readonly circles: { readonly rooms: number; readonly files: number };
+  /** Imports that the tables of floors forbid. */
   readonly offences: number;
   /** The program: no tests. */
   readonly product: { readonly lines: number; readonly files: number; readonly smallOfOneImporter: number };
@@ -46,7 +51,8 @@ export async function measureHouse(root: string): Promise<Measures> {
       byValue: knotted(deepByValue).length,
       withTypes: knotted(deepWithTypes).length,
     },
-    offences: findOffences(conductor).length,
+    circles: countCircles(sources),
+    offences: findOffences(conductor).length + findOffences(sources, 'agent').length,
     product: {
       lines: sources.reduce((sum, { text }) => sum + text.split('\n').length - 1, 0),
       files: sources.length,
@@ -107,6 +113,17 @@ function folderGraph(
         .map((name) => [folder(source.path), folder(name)] as const),
     ]),
   );
+}
+
+/** Counts groups of rooms, and of files, from which imports lead back to themselves. */
+export function countCircles(sources: readonly Source[]): Measures['circles'] {
+  const paths = new Set(sources.map(({ path }) => path));
+  const arrows = sources.flatMap(({ path, imports, typeImports }) =>
+    [...new Set([...imports, ...typeImports])].filter((name) => paths.has(name)).map((name) => [path, name] as const),
+  );
+  const roomOf = (path: string): string => (path.split('/').length > 2 ? dirname(path) : path);
+  const rooms = graphOf(arrows.map(([from, to]) => [roomOf(from), roomOf(to)] as const));
+  return { rooms: circlesOf(rooms).length, files: circlesOf(graphOf(arrows)).length };
 }
 
 const sizeOf = (graph: Graph): number => [...graph.values()].reduce((sum, { size }) => sum + size, 0);

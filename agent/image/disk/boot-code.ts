@@ -1,4 +1,4 @@
-import type { ImageRest } from '#agent/image/disk/check-table.ts';
+import type { ImageRest } from '#agent/image/disk/image-rest.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Bytes that a PC's firmware runs: the first sector without table and signature. */

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { checkTable, type ImageRest, type TableUse } from '#agent/image/disk/check-table.ts';
+import { checkTable, type TableUse } from '#agent/image/disk/check-table.ts';
+import type { ImageRest } from '#agent/image/disk/image-rest.ts';
 import { makeHead, parseDump, type TableLayout } from '#agent/image/testing/make-table.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 import * as fc from '#test/fuzz/fast-check.ts';

@@ -1,5 +1,7 @@
 import { requireDriveRoom } from '#agent/image/disk/config-drive-room.ts';
 import { tooSmall } from '#agent/image/disk/disk-writer.ts';
+import type { ImageRest } from '#agent/image/disk/image-rest.ts';
+import type { ImageTarget } from '#agent/image/disk/image-target.ts';
 import { requireMbrSectors } from '#agent/image/disk/mbr-sectors.ts';
 import {
   type Gpt,
@@ -14,16 +16,7 @@ import {
   withGptEntries,
 } from '#agent/storage/disk-tables.ts';
 import { probedBytes, readFatSectorBytes } from '#agent/storage/file-systems.ts';
-import type { BlockDevice } from '#agent/storage/lsblk.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-
-/** More of an image than its beginning, before its first byte is written. */
-export interface ImageRest {
-  /** Bytes of the image, unpacked; `undefined` where only its end will show it. */
-  readonly imageBytes: number | undefined;
-  /** Reads bytes behind the beginning, fewer at the image's end; `undefined` where they can't be had yet. */
-  readonly look: (offset: number, bytes: number) => Promise<Buffer | undefined>;
-}
 
 export interface TableUse {
   /** How the firmware will start it, where that is known. */
@@ -31,8 +24,6 @@ export interface TableUse {
   /** The config drive that is to be added. */
   readonly drive?: Buffer | undefined;
 }
-
-export type TargetDisk = Pick<BlockDevice, 'name' | 'sizeBytes' | 'logicalSectorBytes'>;
 
 const esp = { gpt: 'c12a7328-f81f-11d2-ba4b-00a0c93ec93b', msdos: 0xef } as const;
 
@@ -44,7 +35,7 @@ const esp = { gpt: 'c12a7328-f81f-11d2-ba4b-00a0c93ec93b', msdos: 0xef } as cons
  * partition where UEFI is to start it, or with an end behind the disk; `storage_error` for a disk that is too small, or
  * has no room for the config drive.
  */
-export async function checkTable(head: Buffer, rest: ImageRest, disk: TargetDisk, use: TableUse = {}): Promise<void> {
+export async function checkTable(head: Buffer, rest: ImageRest, disk: ImageTarget, use: TableUse = {}): Promise<void> {
   const tables = readTables(head);
   if (tables.kind === 'gpt') {
     const gpt = await checkGpt(tables.gpts, tables.mbr, rest, disk);
@@ -76,7 +67,7 @@ async function checkGpt(
   gpts: readonly Gpt[],
   mbr: readonly MbrEntry[],
   rest: ImageRest,
-  disk: TargetDisk,
+  disk: ImageTarget,
 ): Promise<Gpt & { readonly entries: readonly GptEntry[] }> {
   const gpt = gpts.find(({ sectorBytes }) => sectorBytes === disk.logicalSectorBytes);
   if (gpt === undefined) {
@@ -128,7 +119,7 @@ function requireInOrder(gpt: Gpt, entries: readonly GptEntry[]): void {
   }
 }
 
-function requireInside(number: number, endSector: number, disk: TargetDisk, tailSectors: number): void {
+function requireInside(number: number, endSector: number, disk: ImageTarget, tailSectors: number): void {
   const end = endSector * disk.logicalSectorBytes;
   const tail = tailSectors * disk.logicalSectorBytes;
   if (end + tail <= disk.sizeBytes) return;
@@ -141,7 +132,7 @@ function requireInside(number: number, endSector: number, disk: TargetDisk, tail
 }
 
 /** @param sectors where the image has one, or may have one */
-async function requireEsp(sectors: readonly number[], { look }: ImageRest, disk: TargetDisk): Promise<void> {
+async function requireEsp(sectors: readonly number[], { look }: ImageRest, disk: ImageTarget): Promise<void> {
   if (sectors.length === 0) {
     throw new AppError(
       'image_error',

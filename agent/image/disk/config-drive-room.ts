@@ -1,4 +1,5 @@
-import type { ImageRest, TargetDisk } from '#agent/image/disk/check-table.ts';
+import type { ImageRest } from '#agent/image/disk/image-rest.ts';
+import type { ImageTarget } from '#agent/image/disk/image-target.ts';
 import {
   canGrow,
   type Gpt,
@@ -31,7 +32,7 @@ export function isDriveLabel(label: string | null | undefined): boolean {
  */
 export async function requireDriveRoom(
   table: ReadTable,
-  disk: TargetDisk,
+  disk: ImageTarget,
   drive: Buffer,
   rest: ImageRest,
 ): Promise<void> {
@@ -50,7 +51,7 @@ export async function requireDriveRoom(
 
 async function findLabelled(
   { entries }: ReadTable,
-  disk: TargetDisk,
+  disk: ImageTarget,
   rest: ImageRest,
 ): Promise<readonly (GptEntry | MbrEntry)[]> {
   const found: (GptEntry | MbrEntry)[] = [];
@@ -61,13 +62,13 @@ async function findLabelled(
   return found;
 }
 
-function placeOf(entry: GptEntry | MbrEntry, { logicalSectorBytes }: TargetDisk): { start: number; end: number } {
+function placeOf(entry: GptEntry | MbrEntry, { logicalSectorBytes }: ImageTarget): { start: number; end: number } {
   const [start, end] = 'last' in entry ? [entry.first, entry.last + 1] : [entry.start, entry.start + entry.sectors];
   return { start: start * logicalSectorBytes, end: end * logicalSectorBytes };
 }
 
 /** Says why no partition of 64 MiB can be added at the disk's end; `undefined` when it can. */
-function describeObstacle(table: ReadTable, disk: TargetDisk): string | undefined {
+function describeObstacle(table: ReadTable, disk: ImageTarget): string | undefined {
   if (table.kind === 'msdos') {
     if (freeMbrSlot(table.entries) === undefined) return 'all four slots of its MBR are taken';
     const { start } = placeLastMbrEntry(disk, drivePartitionBytes);
@@ -83,12 +84,12 @@ function describeObstacle(table: ReadTable, disk: TargetDisk): string | undefine
   return describeEnd({ entries }, disk, usable - drivePartitionBytes);
 }
 
-function describeEnd({ entries }: Pick<ReadTable, 'entries'>, disk: TargetDisk, from: number): string | undefined {
+function describeEnd({ entries }: Pick<ReadTable, 'entries'>, disk: ImageTarget, from: number): string | undefined {
   const ends = Math.max(...entries.map((entry) => placeOf(entry, disk).end));
   return ends <= from ? undefined : `its partitions end at byte ${ends} of ${disk.sizeBytes}`;
 }
 
-function noRoom(disk: TargetDisk, obstacle: string): AppError {
+function noRoom(disk: ImageTarget, obstacle: string): AppError {
   return new AppError(
     'storage_error',
     `the config drive has no place on disk ${disk.name} behind this image: ${obstacle}. It needs a partition labelled ${driveLabel}, or a free entry in the table and ${drivePartitionMib} MiB at the disk's end`,

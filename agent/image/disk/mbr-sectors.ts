@@ -1,4 +1,5 @@
-import type { ImageRest, TargetDisk } from '#agent/image/disk/check-table.ts';
+import type { ImageRest } from '#agent/image/disk/image-rest.ts';
+import type { ImageTarget } from '#agent/image/disk/image-target.ts';
 import { isExtended, type MbrEntry, sectorSizes } from '#agent/storage/disk-tables.ts';
 import { nameFileSystem, probedBytes } from '#agent/storage/file-systems.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -11,7 +12,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 export async function requireMbrSectors(
   entries: readonly MbrEntry[],
   rest: ImageRest,
-  disk: TargetDisk,
+  disk: ImageTarget,
 ): Promise<void> {
   const here = disk.logicalSectorBytes;
   const found = await findSystems(entries, rest, here);
@@ -56,7 +57,7 @@ function nameTable(entry: MbrEntry, bytes: Buffer): string | undefined {
   return isExtended(entry) && isSigned ? 'a table of logical partitions' : undefined;
 }
 
-function forOthers({ name, logicalSectorBytes }: TargetDisk, reason: string): AppError {
+function forOthers({ name, logicalSectorBytes }: ImageTarget, reason: string): AppError {
   return new AppError(
     'image_error',
     `the image's MBR is for other sectors than the ${logicalSectorBytes} bytes of disk ${name} (${reason}): give an image made for such sectors`,

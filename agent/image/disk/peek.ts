@@ -1,5 +1,5 @@
 import { type Slot, slotBytes } from '#agent/image/decode/slot-pool.ts';
-import type { ImageRest } from '#agent/image/disk/check-table.ts';
+import type { ImageRest } from '#agent/image/disk/image-rest.ts';
 import type { ReadPiece } from '#agent/image/fetch/range-reader.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { request } from 'node:https';
 import { expect, test } from 'vitest';
+import type { WrittenBytes } from '#agent/image/disk/image-target.ts';
 import type { Sharing } from '#agent/image/neighbours/share.ts';
 import {
   createTracker,
@@ -12,7 +13,7 @@ import {
 import { createFakeDisk } from '#agent/image/testing/fake-disk.ts';
 import { makeChunksAtBlocks, serveFiles } from '#agent/image/testing/serve-chunks.ts';
 import { mib, sha256 } from '#agent/image/testing/write-to-fake-disk.ts';
-import { type WrittenBytes, writeImage } from '#agent/image/write-image.ts';
+import { writeImage } from '#agent/image/write-image.ts';
 import { systemClock } from '#shared/clock.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 import { limitAtOnce } from '#shared/in-parallel.ts';

@@ -1,12 +1,12 @@
 import type { Disk } from '#agent/image/disk/disk.ts';
 import { tooSmall } from '#agent/image/disk/disk-writer.ts';
+import type { CheckHead, ImageTarget, WrittenBytes } from '#agent/image/disk/image-target.ts';
 import type { ImageSource } from '#agent/image/fetch/image-source.ts';
 import { type ClusterDecoder, createClusterDecoder } from '#agent/image/qcow2/cluster-decoder.ts';
 import { createFilePass } from '#agent/image/qcow2/file-pass.ts';
 import { broken, parseQcow2Header, type Qcow2Header } from '#agent/image/qcow2/header.ts';
 import { createPlacingWriter, type PlacingWriter } from '#agent/image/qcow2/placing-writer.ts';
 import { type ReadMap, readDisk, readHeadMap, readMap } from '#agent/image/qcow2/read-map.ts';
-import type { CheckHead, ImageTarget, WrittenBytes } from '#agent/image/write-image.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Bytes that `checkHead` gets to see before the disk is touched: partition tables, superblocks. */

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { expect } from 'vitest';
+import type { WrittenBytes } from '#agent/image/disk/image-target.ts';
 import { createFakeDisk, type FakeDisk } from '#agent/image/testing/fake-disk.ts';
 import { type Behaviour, serveImage } from '#agent/image/testing/image-server.ts';
-import { type WriteImageOptions, type WrittenBytes, writeImage } from '#agent/image/write-image.ts';
+import { type WriteImageOptions, writeImage } from '#agent/image/write-image.ts';
 import type { Clock } from '#shared/clock.ts';
 import { AppError, errorChain, errorCode } from '#shared/errors/app-error.ts';
 import { silentLog } from '#shared/log.ts';

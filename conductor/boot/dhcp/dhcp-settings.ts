@@ -2,10 +2,18 @@ import { isIPv4, isIPv6 } from 'node:net';
 import type { NetworkInterfaceInfo } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
-import type { DhcpInterface } from '#conductor/boot/dhcp/dnsmasq-config.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { parseMacAddress } from '#shared/mac-address.ts';
 import { isLoopbackHost, literalAddress } from '#shared/peers/address-ranges.ts';
+
+/** The interface of this machine on the provisioning network. */
+export interface DhcpInterface {
+  readonly name: string;
+  /** IPv4, in dotted decimal; `undefined` on a network of IPv6 alone. */
+  readonly subnet: string | undefined;
+  /** Its global or unique local IPv6 address. */
+  readonly ipv6Address: string | undefined;
+}
 
 /** Settings of the DHCP server that the conductor runs; part of its environment (`environment.ts`). */
 export const dhcpEnvironment = {

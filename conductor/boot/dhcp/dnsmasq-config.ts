@@ -1,17 +1,8 @@
 import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { isIPv4 } from 'node:net';
 import { join } from 'node:path';
-import type { AddressRange, DhcpConfig } from '#conductor/boot/dhcp/dhcp-settings.ts';
+import type { AddressRange, DhcpConfig, DhcpInterface } from '#conductor/boot/dhcp/dhcp-settings.ts';
 import type { PeriodicTask } from '#conductor/kernel/wake-loop.ts';
-
-/** The interface of this machine on the provisioning network. */
-export interface DhcpInterface {
-  readonly name: string;
-  /** IPv4, in dotted decimal; `undefined` on a network of IPv6 alone. */
-  readonly subnet: string | undefined;
-  /** Its global or unique local IPv6 address. */
-  readonly ipv6Address: string | undefined;
-}
 
 /**
  * Client architectures (RFC 4578, IANA "processor architecture types"), the first file that each is given, and what

@@ -6,10 +6,10 @@ import {
   quorumOf,
 } from '#conductor/cluster/etcd/etcd-cluster.ts';
 import { faultOf, mayPass } from '#conductor/cluster/etcd/etcd-fault.ts';
+import type { EtcdWork } from '#conductor/cluster/etcd/etcd-work.ts';
 import { lookAtCluster } from '#conductor/cluster/etcd/look-at-cluster.ts';
 import { matchMembers } from '#conductor/cluster/etcd/match-members.ts';
 import { type EtcdContext, withCluster } from '#conductor/cluster/etcd/open-cluster.ts';
-import type { EtcdWork } from '#conductor/cluster/etcd/remove-etcd-round.ts';
 import { joinRounds, type Round, type RoundMessage } from '#conductor/cluster/repeat-rounds.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 

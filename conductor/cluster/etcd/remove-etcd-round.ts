@@ -1,9 +1,10 @@
-import { type Announce, type ClusterChange, makeChanges, type Unsettled } from '#conductor/cluster/cluster-changes.ts';
+import { type ClusterChange, makeChanges, type Unsettled } from '#conductor/cluster/cluster-changes.ts';
 import { asStepFailure } from '#conductor/cluster/cluster-faults.ts';
 import { AnyAnswer, type EtcdClient } from '#conductor/cluster/etcd/etcd-client.ts';
 import { type ClusterView, type EtcdCluster, nameOf } from '#conductor/cluster/etcd/etcd-cluster.ts';
 import { mayPass } from '#conductor/cluster/etcd/etcd-fault.ts';
 import { etcdStableRound } from '#conductor/cluster/etcd/etcd-health.ts';
+import type { EtcdWork } from '#conductor/cluster/etcd/etcd-work.ts';
 import { firstAnswer, lookAtCluster } from '#conductor/cluster/etcd/look-at-cluster.ts';
 import { describeUnclear, matchMembers } from '#conductor/cluster/etcd/match-members.ts';
 import { aloneWithCluster, type EtcdContext, withCluster } from '#conductor/cluster/etcd/open-cluster.ts';
@@ -11,18 +12,6 @@ import { planRemoval, type RemovalPlan } from '#conductor/cluster/etcd/plan-remo
 import type { Journal } from '#conductor/cluster/journal.ts';
 import { joinRounds, type Round, type RoundMessage, repeatRounds } from '#conductor/cluster/repeat-rounds.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
-
-export interface EtcdWork {
-  /** Name of the node, as in the documents. */
-  readonly node: string;
-  readonly site: {
-    readonly etcdClusters: readonly EtcdCluster[];
-    /** By name. */
-    readonly nodes: { readonly keys: () => Iterable<string>; readonly has: (name: string) => boolean };
-  };
-  readonly signal?: AbortSignal;
-  readonly announce?: Announce;
-}
 
 /** The cluster's present answers about the node's members. */
 interface Look {

@@ -2,13 +2,14 @@ import { and, eq, inArray, isNull, notExists, sql } from 'drizzle-orm';
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { findOpenFlow } from '#conductor/flows/log/flow-store.ts';
 import { isAtNeutron, lookAtNeutron, requestAsSet } from '#conductor/flows/network/neutron-ports.ts';
+import type { SetPort } from '#conductor/flows/network/set-port.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import { responsibleConductor } from '#conductor/kernel/conductors/node-conductor.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { isAmong } from '#conductor/kernel/db/query/statement.ts';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import { type NodeRow, nodes } from '#conductor/kernel/db/schema/node.ts';
-import { type PortRow, ports, type SwitchPortRow, switchPorts } from '#conductor/kernel/db/schema/port.ts';
+import { type PortRow, ports, switchPorts } from '#conductor/kernel/db/schema/port.ts';
 import { nodeFaults } from '#conductor/model/node-words.ts';
 import { type FoundVlans, sameVlans } from '#conductor/model/port-vlans.ts';
 import { type FoundBond, sameBond } from '#conductor/model/switch-bond.ts';
@@ -21,12 +22,6 @@ import { ofGroup } from '#conductor/nodes/node-lease.ts';
 import { withNodeLock } from '#conductor/nodes/node-lock.ts';
 import { recordSwitchPort } from '#conductor/nodes/ports/port-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-
-/** A port that Baton has set, and what it has set it to. */
-export interface SetPort {
-  readonly port: PortRow;
-  readonly set: SwitchPortRow;
-}
 
 /**
  * Reads the switch ports of this conductor's nodes that no flow moves, and records which are otherwise than they were set:

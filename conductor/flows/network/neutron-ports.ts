@@ -1,6 +1,6 @@
 import type { NodeSwitchPort } from '#conductor/api/node-parts.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
-import type { SetPort } from '#conductor/flows/network/look-at-switch-ports.ts';
+import type { SetPort } from '#conductor/flows/network/set-port.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { ConnectRequest } from '#conductor/networks/connect-node.ts';
 import { noNeutron, parseNetworkInterface } from '#conductor/networks/network-interfaces.ts';

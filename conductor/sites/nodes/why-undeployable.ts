@@ -1,9 +1,9 @@
 import type { EtcdCluster } from '#conductor/cluster/etcd/etcd-cluster.ts';
+import type { EtcdWork } from '#conductor/cluster/etcd/etcd-work.ts';
 import { lookAtCluster } from '#conductor/cluster/etcd/look-at-cluster.ts';
 import { describeUnclear, matchMembers } from '#conductor/cluster/etcd/match-members.ts';
 import { withCluster } from '#conductor/cluster/etcd/open-cluster.ts';
 import { planRemoval } from '#conductor/cluster/etcd/plan-removal.ts';
-import type { EtcdWork } from '#conductor/cluster/etcd/remove-etcd-round.ts';
 import { ClusterNode, listAll, nodesPath, unknownNode } from '#conductor/cluster/kubernetes/client/objects.ts';
 import { withSharedCluster } from '#conductor/cluster/kubernetes/client/share-cluster.ts';
 import { findLastReady, findMissingNodeRights } from '#conductor/cluster/kubernetes/guard-changes.ts';
