@@ -1,6 +1,7 @@
-import { readdir } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
 import { agentFloors, findKnots, findOffences, floors } from './house/floors.ts';
 import { countCircles } from './house/measure.ts';
 import { isProduct, layers, readSources, type Source } from './house/read-sources.ts';
@@ -89,6 +90,13 @@ describe('imports', () => {
     );
     expect(starts).toEqual([]);
   });
+});
+
+test('packages of which more is used than they promise have one exact version', async () => {
+  const Manifest = z.object({ dependencies: z.record(z.string(), z.string()) });
+  const { dependencies } = Manifest.parse(JSON.parse(await readFile(join(root, 'package.json'), 'utf8')));
+  for (const name of ['pg', 'drizzle-orm', '@kubernetes/client-node', '@lydell/node-pty'])
+    expect([name, dependencies[name]]).toEqual([name, expect.stringMatching(/^\d+\.\d+\.\d+$/)]);
 });
 
 /** Circles that there still are: the figures may only shrink. */

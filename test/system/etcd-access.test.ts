@@ -9,7 +9,14 @@ import { lookAtCluster } from '#conductor/cluster/etcd/look-at-cluster.ts';
 import { removeEtcdRound } from '#conductor/cluster/etcd/remove-etcd-round.ts';
 import { endedRound } from '#test/support/ended-round.ts';
 import { makeEtcdCertificates } from '#test/support/etcd-certificates.ts';
-import { createEtcdRounds, type EtcdRounds, expectListed, inCluster, refusal, siteOf } from '#test/support/etcd-rounds.ts';
+import {
+  createEtcdRounds,
+  type EtcdRounds,
+  expectListed,
+  inCluster,
+  refusal,
+  siteOf,
+} from '#test/support/etcd-rounds.ts';
 import { nodeDocument } from '#test/support/site-documents.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
