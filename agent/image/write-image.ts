@@ -19,7 +19,7 @@ import type { Clock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
 import type { OutboundRules } from '#shared/peers/outbound-url.ts';
-import type { BytesByOrigin, Progress } from '#shared/wire/progress.ts';
+import type { Progress } from '#shared/wire/progress.ts';
 
 /** Slots of each pool: enough for four writes in flight, the hash thread's queue and the slot being filled. */
 const poolSlots = 8;

@@ -1,4 +1,4 @@
-import type { ErrorCode } from '#shared/errors/app-error.ts';
+import type { ErrorCode } from '#shared/errors/error-codes.ts';
 
 /**
  * Situations that an operator puts right in a way of their own: finer than an `ErrorCode`, which says how an HTTP answer

@@ -7,7 +7,7 @@ import { type FailingDeploys, openFailingDeploys } from '#test/support/failing-d
 import type { StepNode } from '#test/support/step-node.ts';
 
 /**
- * What goes wrong at night, each made in the simulated rack: the code, who says it (API, CLI), what to do, and the way out,
+ * Faults of a night, each made in the simulated rack: the code, who says it (API, CLI), what to do, and the way out,
  * which the next deploy goes. How long the cause takes to be named is printed, and not judged.
  */
 
@@ -100,8 +100,8 @@ async function isNamed({ happens, make, code, subject, says }: Fault): Promise<v
   const { flows } = (await node.operator.call('GET', '/v1/flows')) as { readonly flows: readonly FlowSummaryView[] };
   expect(flows).toEqual([expect.objectContaining({ status: 'failed', code, subject: subject ?? null })]);
   const fleet = (await node.operator.call('GET', '/v1/fleet')) as FleetView;
-  const told = new Map(flows.map(({ uuid }) => [uuid, advice]));
-  const shown = renderFleet({ fleet, flows, all: false, advice: told }, new Date(), 10_000);
+  const known = new Map(flows.map(({ uuid }) => [uuid, advice]));
+  const shown = renderFleet({ fleet, flows, all: false, advice: known }, new Date(), 10_000);
   expect(shown.join('\n')).toContain(`→ ${advice}`);
   node.heal();
 }

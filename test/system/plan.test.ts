@@ -58,7 +58,7 @@ const lost = ({ destroys }: Plan): Record<string, string> =>
 
 test('before anybody has looked, the disks are said not to be known', async () => {
   const view = await plan();
-  // an example is nowhere, and whoever serves it has no such image
+  // an example is nowhere, and its server has no such image
   expect(view.warnings).toContainEqual(expect.stringContaining('The image http://images.example/demo.raw '));
   expect(view.destroys).toEqual([]);
   expect(view.warnings).toContain(
