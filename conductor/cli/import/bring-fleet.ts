@@ -1,6 +1,6 @@
 import type { NodeAnswer } from '#conductor/api/resources.ts';
 import { type Fleet, type FleetNode, textIn } from '#conductor/cli/import/fleet.ts';
-import { describeMissingLogin } from '#conductor/cli/import/prepare-fleet.ts';
+import { describeMissingLogin, importMark } from '#conductor/cli/import/prepare-fleet.ts';
 import { createNodes, type NodeResult } from '#conductor/cli/nodes/create-nodes.ts';
 import { type ApiClient, callFor, getNode, pollMs } from '#conductor/cli/shell/api-client.ts';
 import type { Clock } from '#shared/clock.ts';
@@ -104,20 +104,31 @@ async function allocate({ name, allocation }: FleetNode, client: ApiClient): Pro
   return [`allocation ${textIn(allocation, 'name') ?? allocation.uuid}`];
 }
 
+export interface TakenNode {
+  readonly name: string;
+  /** Reason why it is still there; `undefined` = it is out, or would be in a dry run. */
+  readonly error: string | undefined;
+}
+
 /**
- * Takes nodes out of Baton again, without a look at their machines: maintenance first, in which nothing is torn down.
- * @returns names of those that were there
+ * Takes nodes that an import made out of Baton again, without a look at their machines: maintenance first, in which nothing
+ * is torn down. A node of the same name that was made otherwise stays.
+ * @returns those of the fleet's names that were there
  */
 export async function takeBack(
   fleet: Fleet,
   { client, isDryRun }: { readonly client: ApiClient; readonly isDryRun: boolean },
-): Promise<{ readonly name: string; readonly error: string | undefined }[]> {
+): Promise<TakenNode[]> {
   const taken = await inParallel(
     fleet.nodes,
-    async ({ name }) => {
+    async ({ name }): Promise<TakenNode | undefined> => {
       const ident = encodeURIComponent(name);
-      const found = await callFor<NodeAnswer>(client, 'GET', `/v1/nodes/${ident}?fields=uuid,maintenance,protected`);
+      const fields = 'uuid,maintenance,protected,extra';
+      const found = await callFor<NodeAnswer>(client, 'GET', `/v1/nodes/${ident}?fields=${fields}`);
       if (!found) return undefined;
+      if (textIn(found, 'extra', importMark) === undefined) {
+        return { name, error: `no import made it (its extra has no ${importMark}); baton node delete takes it out` };
+      }
       if (isDryRun) return { name, error: undefined };
       try {
         if (found.protected) {

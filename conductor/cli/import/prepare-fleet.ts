@@ -1,9 +1,11 @@
 import type { DriverAnswer } from '#conductor/api/node-parts.ts';
-import type { Fleet, FleetNode, KnownDrivers } from '#conductor/cli/import/fleet.ts';
+import { type Fleet, type FleetNode, type KnownDrivers, objectIn } from '#conductor/cli/import/fleet.ts';
 import { type ApiClient, type Json, readList } from '#conductor/cli/shell/api-client.ts';
 import { interfaceKinds } from '#conductor/model/node-words.ts';
 
 const secret = '******';
+/** Key in `extra` of each node that an import made, with the source as value: only such nodes are taken back. */
+export const importMark = 'imported_from';
 
 /** Asks the conductor for its drivers with the interfaces that each has. */
 export async function readDrivers(client: ApiClient): Promise<KnownDrivers> {
@@ -23,7 +25,14 @@ interface Choice {
  * so is everything masked. Pure.
  */
 export function prepareFleet(fleet: Fleet, drivers: KnownDrivers, choice: Choice): Fleet {
-  return { ...fleet, nodes: fleet.nodes.map((node) => prepareNode(node, drivers, choice)) };
+  const nodes = fleet.nodes.map((node) => {
+    const prepared = prepareNode(node, drivers, choice);
+    return {
+      ...prepared,
+      fields: { ...prepared.fields, extra: { ...objectIn(prepared.fields, 'extra'), [importMark]: fleet.source } },
+    };
+  });
+  return { ...fleet, nodes };
 }
 
 function prepareNode(node: FleetNode, drivers: KnownDrivers, { resourceClass, adopt }: Choice): FleetNode {
