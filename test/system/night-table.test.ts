@@ -82,7 +82,7 @@ function withSettings(settings: Readonly<Record<string, string>>): void {
   beforeEach(() => deploys.node.heal());
 }
 
-async function isNamed({ happens, make, code, subject, says }: Fault): Promise<void> {
+async function expectNamed({ happens, make, code, subject, says }: Fault): Promise<void> {
   const { node } = deploys;
   await node.rest('available');
   make(node);
@@ -108,7 +108,7 @@ async function isNamed({ happens, make, code, subject, says }: Fault): Promise<v
 
 describe('what answers', () => {
   withSettings({});
-  test.each(answering)('$happens: $code', isNamed);
+  test.each(answering)('$happens: $code', expectNamed);
   test('after all of them the machine is deployed', async () => {
     await deploys.start();
     expect(await deploys.isActive()).toBe(true);
@@ -118,7 +118,7 @@ describe('what answers', () => {
 describe('what is silent', () => {
   withSettings({ BATON_CALLBACK_TIMEOUT: '10' });
   test('the machine boots nothing: ramdisk_silent', () =>
-    isNamed({
+    expectNamed({
       happens: 'the machine boots nothing',
       make: ({ machine }) => {
         machine.faults.bootsNothing = true;
