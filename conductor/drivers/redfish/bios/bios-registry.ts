@@ -27,10 +27,19 @@ const RegistryAttribute = z.looseObject({
 });
 export type RegistryAttribute = z.infer<typeof RegistryAttribute>;
 
+const Dependency = z.looseObject({
+  Dependency: z.looseObject({ MapToAttribute: z.string(), MapToProperty: z.string() }),
+});
+
 const AttributeRegistry = z.looseObject({
   Id: lenient(z.string()),
   // one bad entry must not cost the description of the others
-  RegistryEntries: lenient(z.looseObject({ Attributes: lenient(z.array(lenient(RegistryAttribute))) })),
+  RegistryEntries: lenient(
+    z.looseObject({
+      Attributes: lenient(z.array(lenient(RegistryAttribute))),
+      Dependencies: lenient(z.array(lenient(Dependency))),
+    }),
+  ),
 });
 type AttributeRegistry = z.infer<typeof AttributeRegistry>;
 
@@ -48,12 +57,28 @@ export async function readAttributeRegistry(
   if (!registry) return new Map();
   try {
     const found = await findRegistry(client, registry, signal);
-    const attributes = found?.RegistryEntries?.Attributes ?? [];
-    return new Map(attributes.flatMap((each) => (each ? [[each.AttributeName, each]] : [])));
+    const { Attributes: attributes, Dependencies: dependencies } = found?.RegistryEntries ?? {};
+    const described = (attributes ?? []).flatMap((each) => (each ? [each] : []));
+    return new Map(described.map((each) => [each.AttributeName, lasting(each, dependencies ?? [])]));
   } catch (error) {
     if (error instanceof AppError && error.code === 'bmc_error') return new Map();
     throw error;
   }
+}
+
+/**
+ * Leaves out properties that another attribute's value changes (DMTF AttributeRegistry, `MapToProperty`): a bound of this
+ * moment is none to hold a request against, as the same request may change what it depends on.
+ */
+function lasting(
+  attribute: RegistryAttribute,
+  dependencies: readonly (z.infer<typeof Dependency> | null | undefined)[],
+) {
+  const changing = dependencies.flatMap((each) =>
+    each?.Dependency.MapToAttribute === attribute.AttributeName ? [each.Dependency.MapToProperty] : [],
+  );
+  const kept = Object.entries(attribute).filter(([property]) => !changing.includes(property));
+  return { ...Object.fromEntries(kept), AttributeName: attribute.AttributeName } as RegistryAttribute;
 }
 
 /**

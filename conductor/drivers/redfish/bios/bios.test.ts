@@ -140,6 +140,37 @@ describe('where settings are written', () => {
 });
 
 describe('what the registry says', () => {
+  test.each([
+    [
+      'of a bound that another attribute changes',
+      { MapToProperty: 'UpperBound' },
+      { lower_bound: 1, upper_bound: null },
+    ],
+    ['of another property', { MapToProperty: 'GrayOut' }, { lower_bound: 1, upper_bound: 8 }],
+    ['of another attribute', { MapToAttribute: 'BootMode', MapToProperty: 'UpperBound' }, { upper_bound: 8 }],
+  ])('%s is known of this moment only', async (_, map, expected) => {
+    const { bios, simulator } = await rig({});
+    const Attributes = [{ AttributeName: 'NumCores', Type: 'Integer', LowerBound: 1, UpperBound: 8 }];
+    const mapFrom = { MapFromAttribute: 'SysProfile', MapFromProperty: 'CurrentValue', MapFromCondition: 'EQU' };
+    const Dependency = { MapFrom: [{ ...mapFrom, MapFromValue: 'Custom' }], MapToAttribute: 'NumCores', ...map };
+    const Dependencies = [null, { DependencyFor: 'NumCores', Type: 'Map' }, { Dependency }];
+    simulator.inject({
+      path: /\.json$/,
+      body: { Id: 'BiosAttributeRegistry.1.0.0', RegistryEntries: { Attributes, Dependencies } },
+    });
+    expect((await bios.getSettings()).find(({ name }) => name === 'NumCores')).toMatchObject(expected);
+  });
+
+  test('of values of which one can not be read is no list of them', async () => {
+    const { bios, simulator } = await rig({});
+    const Attributes = [
+      { AttributeName: 'BootMode', Type: 'Enumeration', Value: [{ ValueName: 'Bios' }, { ValueName: 7 }] },
+    ];
+    simulator.inject({ path: /\.json$/, body: { Id: 'BiosAttributeRegistry.1.0.0', RegistryEntries: { Attributes } } });
+    const setting = (await bios.getSettings()).find(({ name }) => name === 'BootMode');
+    expect(setting).toMatchObject({ attribute_type: 'Enumeration', allowable_values: null });
+  });
+
   test('of the type, where the present value has none', async () => {
     const { bios, simulator } = await rig({ nullAttributes: ['NumCores', 'Virtualization'] });
     await bios.applySettings([...cores, { name: 'Virtualization', value: 'False' }]);

@@ -212,7 +212,7 @@ function settingOf(name: string, value: unknown, described: RegistryAttribute | 
   return withoutPassword({
     ...bare,
     attribute_type: described.Type ?? null,
-    allowable_values: described.Value?.flatMap((each) => each.ValueName ?? []) ?? null,
+    allowable_values: allowableValues(described),
     lower_bound: described.LowerBound ?? null,
     upper_bound: described.UpperBound ?? null,
     min_length: described.MinLength ?? null,
@@ -221,6 +221,12 @@ function settingOf(name: string, value: unknown, described: RegistryAttribute | 
     reset_required: described.ResetRequired ?? null,
     unique: described.IsSystemUniqueProperty ?? null,
   });
+}
+
+/** Lists the values of an enumeration; `null` = not known, also where one of them can't be read. */
+function allowableValues({ Value: values }: RegistryAttribute): string[] | null {
+  const names = values?.map((each) => each.ValueName);
+  return names?.every((name) => typeof name === 'string') ? names : null;
 }
 
 function textOf(value: unknown): string | null {
