@@ -10,23 +10,26 @@ import { findHistoryEntry } from '#conductor/nodes/node-history.ts';
 import type { Fault } from '#shared/errors/fault-codes.ts';
 import { type InventoryDisk, InventoryDocument } from '#shared/wire/inventory.ts';
 
-/** Reads what is known beside a fault: the disk that it names, as last inventoried; the last good boot of such a machine. */
+/**
+ * Reads what makes advice on a fault whole: the disk that it names, as last inventoried; the last good boot of such a
+ * machine. It reads inventories, so it is for a fault that advice is given on.
+ */
 export async function readAdviceFacts(
   db: Queryable,
   nodeUuid: string,
-  { fault, startedAt: since }: Pick<FlowStepRow, 'fault' | 'startedAt'>,
-): Promise<Pick<FaultFacts, 'disk' | 'modelBoot' | 'power'>> {
-  if (fault === null) return {};
-  if (fault.code === 'ramdisk_silent') {
-    const [modelBoot, power] = await Promise.all([findModelBoot(db, nodeUuid), findPower(db, nodeUuid, since)]);
-    return { modelBoot, power };
-  }
+  fault: Fault,
+): Promise<Pick<FaultFacts, 'disk' | 'modelBoot'>> {
+  if (fault.code === 'ramdisk_silent') return { modelBoot: await findModelBoot(db, nodeUuid) };
   return { disk: await findDisk(db, nodeUuid, fault) };
 }
 
-/** Finds who has switched the machine since the step began, of whom the flow knows nothing. */
-async function findPower(db: Queryable, nodeUuid: string, since: Date | null): Promise<FaultFacts['power']> {
-  if (since === null) return undefined;
+/** Finds who has switched the machine since the step began, of whom the flow knows nothing; of a silent ramdisk alone. */
+export async function findPower(
+  db: Queryable,
+  nodeUuid: string,
+  { fault, startedAt: since }: Pick<FlowStepRow, 'fault' | 'startedAt'>,
+): Promise<FaultFacts['power']> {
+  if (since === null || fault?.code !== 'ramdisk_silent') return undefined;
   const last = await findHistoryEntry(db, nodeUuid, { eventType: 'power', since });
   return last && { event: last.event, at: last.createdAt.toISOString() };
 }
@@ -55,18 +58,46 @@ function toFacts({ name, serial, model, baton_health: health }: InventoryDisk): 
 
 const field = (name: string) => sql<string | null>`${nodeInventory.inventory} -> 'system_vendor' ->> ${name}::text`;
 
-/** Finds the last machine of the node's maker and product whose agent has called in after a boot. */
+/** Newest boot events of all nodes that a look goes through: a fleet's events are many. */
+const newestEvents = 2000;
+/** Nodes that have booted last whose inventories a look reads: each has tens of kilobytes. */
+const newestNodes = 32;
+
+/** Finds the last machine of the node's maker and product whose agent has called in after a boot, among the newest boots. */
 async function findModelBoot(db: Queryable, nodeUuid: string): Promise<FaultFacts['modelBoot']> {
   const [maker, product] = [field('manufacturer'), field('product_name')];
   const [model] = await db.select({ maker, product }).from(nodeInventory).where(eq(nodeInventory.nodeUuid, nodeUuid));
   if (!model?.maker || !model.product) return undefined;
+  const events = db.select().from(nodeBootEvents).orderBy(desc(nodeBootEvents.id)).limit(newestEvents).as('events');
+  const id = sql<number>`max(${events.id})`.as('last_id');
+  const at = sql`max(${events.at})`.mapWith(nodeBootEvents.at).as('last_at');
+  const boots = db
+    .select({ nodeUuid: events.nodeUuid, id, at })
+    .from(events)
+    .where(eq(events.event, 'heartbeat'))
+    .groupBy(events.nodeUuid)
+    .orderBy(desc(id))
+    .limit(newestNodes)
+    .as('boots');
+  // with a limit of its own no condition is moved into it, by which PostgreSQL might read all inventories
+  const models = db
+    .select({
+      nodeUuid: boots.nodeUuid,
+      id: boots.id,
+      at: boots.at,
+      maker: maker.as('maker'),
+      product: product.as('product'),
+    })
+    .from(boots)
+    .innerJoin(nodeInventory, eq(nodeInventory.nodeUuid, boots.nodeUuid))
+    .limit(newestNodes)
+    .as('models');
   const [last] = await db
-    .select({ uuid: nodes.uuid, name: nodes.name, at: nodeBootEvents.at })
-    .from(nodeBootEvents)
-    .innerJoin(nodeInventory, eq(nodeInventory.nodeUuid, nodeBootEvents.nodeUuid))
-    .innerJoin(nodes, eq(nodes.uuid, nodeBootEvents.nodeUuid))
-    .where(and(eq(maker, model.maker), eq(product, model.product), eq(nodeBootEvents.event, 'heartbeat')))
-    .orderBy(desc(nodeBootEvents.at))
+    .select({ uuid: nodes.uuid, name: nodes.name, at: models.at })
+    .from(models)
+    .innerJoin(nodes, eq(nodes.uuid, models.nodeUuid))
+    .where(and(eq(models.maker, model.maker), eq(models.product, model.product)))
+    .orderBy(desc(models.id))
     .limit(1);
   return last && { model: `${model.maker} ${model.product}`, node: last.name ?? last.uuid, at: last.at.toISOString() };
 }

@@ -4,8 +4,8 @@ import type { EngineContext } from '#conductor/flows/context.ts';
 import { summarizeTeardown } from '#conductor/flows/engine/summarize-teardown.ts';
 import { findLatestFlow, listSteps } from '#conductor/flows/log/flow-store.ts';
 import { predictSeconds, typicalSeconds } from '#conductor/flows/log/step-durations.ts';
-import { type AdviceStep, adviceFor, knownFault } from '#conductor/flows/watch/advice.ts';
-import { readAdviceFacts } from '#conductor/flows/watch/advice-facts.ts';
+import { type AdviceFacts, type AdviceStep, adviceFor, knownFault } from '#conductor/flows/watch/advice.ts';
+import { findPower, readAdviceFacts } from '#conductor/flows/watch/advice-facts.ts';
 import { listAttempts } from '#conductor/flows/watch/list-attempts.ts';
 import { whyUnattended } from '#conductor/kernel/conductors/node-conductor.ts';
 import type { BootEventRow } from '#conductor/kernel/db/schema/agent.ts';
@@ -26,7 +26,7 @@ export async function latestFlow(
   context: Pick<EngineContext, 'db' | 'clock' | 'conductors'>,
   node: NodeRow,
 ): Promise<FlowView | undefined> {
-  const { db, clock } = context;
+  const { db } = context;
   const flow = await findLatestFlow(db, node.uuid);
   if (!flow) return undefined;
   const [steps, attempts, boot] = await Promise.all([
@@ -34,8 +34,6 @@ export async function latestFlow(
     listAttempts(db, flow.uuid),
     listBootEvents(db, node.uuid, { since: flow.startedAt, until: flow.endedAt }),
   ]);
-  const at = stepAtWork(steps);
-  const known = at ? await readAdviceFacts(db, node.uuid, at) : {};
   const { each: usual } = predictSeconds(steps, await typicalSeconds(db, steps));
   const unattended = flow.endedAt ? undefined : whyUnattended(context, node);
   const held = flow.held ?? unattended ?? null;
@@ -50,7 +48,7 @@ export async function latestFlow(
     on_hold: flow.onHold,
     abort_requested: flow.abortRequested,
     restarts: flow.restarts,
-    advice: unattended === undefined ? advise(node, flow, { steps, boot, known, now: clock.now() }) : startConductor,
+    advice: unattended === undefined ? await advise(context, node, { flow, steps, boot }) : startConductor,
     boot: boot.map(({ event, at, detail, bytes, conductor }) => ({
       event,
       at: at.toISOString(),
@@ -65,24 +63,19 @@ export async function latestFlow(
   };
 }
 
-function advise(
+async function advise(
+  { db, clock }: Pick<EngineContext, 'db' | 'clock'>,
   node: NodeRow,
-  flow: FlowRow,
   {
+    flow,
     steps,
     boot,
-    known,
-    now,
-  }: {
-    readonly steps: readonly FlowStepRow[];
-    readonly boot: readonly BootEventRow[];
-    readonly known: Awaited<ReturnType<typeof readAdviceFacts>>;
-    readonly now: Date;
-  },
-): string | null {
-  const step = stepAtWork(steps);
-  return adviceFor({
-    ...known,
+  }: { readonly flow: FlowRow; readonly steps: readonly FlowStepRow[]; readonly boot: readonly BootEventRow[] },
+): Promise<string | null> {
+  const at = stepAtWork(steps);
+  const step = at && adviceStep(at, clock.now());
+  const facts: AdviceFacts = {
+    power: at && (await findPower(db, node.uuid, at)),
     node: node.name ?? node.uuid,
     provisionState: node.provisionState,
     inMaintenance: node.maintenance,
@@ -91,12 +84,16 @@ function advise(
     held: flow.held,
     onHold: flow.onHold,
     abortRequested: flow.abortRequested,
-    step: step && adviceStep(step, now),
-    lastBoot: boot.findLast(({ at }) => at >= (step?.startedAt ?? at)),
+    step,
+    lastBoot: boot.findLast(({ at: seen }) => seen >= (at?.startedAt ?? seen)),
     owedWipe: node.owedWipe ? wayToWipe(node) : undefined,
     byHand: summarizeTeardown(node.name ?? node.uuid, [{ flow, steps }]).byHand,
     hasLogs: steps.some((each) => each.step === 'collect_logs' && hasCollected(each.output)),
-  });
+  };
+  const advice = adviceFor(facts);
+  // a node that boots is looked at all the time: what costs more is read where there is something to advise
+  if (advice === null || !step?.fault) return advice;
+  return adviceFor({ ...facts, ...(await readAdviceFacts(db, node.uuid, step.fault)) });
 }
 
 /** Finds the main step that has failed, or is at work. */
