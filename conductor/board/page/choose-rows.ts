@@ -10,6 +10,27 @@ export interface ChosenRows {
   clear(): void;
 }
 
+/** The rows that an action would be on, and the words for it. */
+export interface MeantRows {
+  readonly rows: readonly BoardRow[];
+  /** Text of the button. */
+  readonly label: string;
+  /** Title of the question; empty where there is nothing to act on. */
+  readonly title: string;
+}
+
+/**
+ * Finds the rows that an action would be on: while any are chosen, only those, though none of them be shown any more: what
+ * is shown instead was not meant. Pure.
+ */
+export function meantRows({ uuids, among }: Pick<ChosenRows, 'uuids' | 'among'>, rows: readonly BoardRow[]): MeantRows {
+  if (uuids.size === 0) return { rows, label: 'Act on the nodes shown…', title: 'Act on the nodes shown' };
+  const some = among(rows);
+  if (some.length === 0) return { rows: some, label: `0 of ${uuids.size} chosen are shown`, title: '' };
+  const count = some.length === uuids.size ? `${some.length}` : `${some.length} of ${uuids.size}`;
+  return { rows: some, label: `Act on ${count} chosen…`, title: `Act on ${count} chosen` };
+}
+
 export function createChosenRows(): ChosenRows {
   const uuids = new Set<string>();
   let last: string | undefined;

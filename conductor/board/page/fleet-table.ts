@@ -1,6 +1,6 @@
 import { choicesOf } from '#conductor/board/page/ask-about-nodes.ts';
 import { type AskOptions, askWhich } from '#conductor/board/page/ask-first.ts';
-import { type ChosenRows, createChosenRows } from '#conductor/board/page/choose-rows.ts';
+import { type ChosenRows, createChosenRows, meantRows } from '#conductor/board/page/choose-rows.ts';
 import type { Fleet } from '#conductor/board/page/follow-fleet.ts';
 import { type Look, readLook, writeLook } from '#conductor/board/page/keep-look.ts';
 import { document, element, paint } from '#conductor/board/page/page.ts';
@@ -112,11 +112,13 @@ function showRowsOf(state: TableState, options: FleetTableOptions): void {
 }
 
 function showChosenOf(state: TableState, { mayChange }: FleetTableOptions): void {
-  const count = state.chosen.among(state.rows).length;
-  element('bulk').hidden = !mayChange() || state.rows.length === 0;
-  element('bulk').textContent = count === 0 ? 'Act on the nodes shown…' : `Act on ${count} chosen…`;
-  element('bulk').className = count === 0 ? '' : 'primary';
-  paint('chosen', count === 0 ? nothing : html`<button type="button" id="choose-none">Choose none</button>`);
+  const isChosen = state.chosen.uuids.size > 0;
+  const { label, rows } = meantRows(state.chosen, state.rows);
+  element('bulk').hidden = !mayChange() || (!isChosen && rows.length === 0);
+  element('bulk').disabled = rows.length === 0;
+  element('bulk').textContent = label;
+  element('bulk').className = isChosen ? 'primary' : '';
+  paint('chosen', !isChosen ? nothing : html`<button type="button" id="choose-none">Choose none</button>`);
 }
 
 function showAll(state: TableState, options: FleetTableOptions): void {
@@ -147,12 +149,13 @@ function columnsWith(columns: readonly FleetColumnName[], name: string): readonl
 }
 
 function askAboutRows({ rows, chosen }: TableState, asking: AskOptions): void {
-  const some = chosen.among(rows);
+  const meant = meantRows(chosen, rows);
+  if (meant.rows.length === 0) return;
   askWhich(
     {
-      title: some.length === 0 ? 'Act on the nodes shown' : `Act on ${some.length} chosen`,
+      title: meant.title,
       meaning: 'Of each, those that it can be done to.',
-      choices: choicesOf(actionsForRows(some.length === 0 ? rows : some)),
+      choices: choicesOf(actionsForRows(meant.rows)),
     },
     asking,
   );

@@ -7,6 +7,7 @@ export interface Element {
   innerHTML: string;
   textContent: string;
   hidden: boolean;
+  disabled: boolean;
   value: string;
   className: string;
   readonly isContentEditable: boolean;

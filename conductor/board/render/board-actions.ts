@@ -12,6 +12,8 @@ export interface BoardAction {
   /** The target of the plan that says what is destroyed, and whether its hash goes with the request. */
   readonly plan?: { readonly target: 'active' | 'rebuild' | 'provide'; readonly isBinding: boolean };
   readonly request: ApiRequest;
+  /** Of several nodes, how many they are has to be typed first: what runs on them would end. */
+  readonly isCounted?: boolean;
   /** The text that the operator is asked for, and the key of the request's body that has it. */
   readonly note?: { readonly label: string; readonly key: string };
 }
@@ -102,6 +104,7 @@ export function actionsFor({ node, flow, onHold }: Subject): Readonly<Record<str
       meaning:
         'Steps that have not begun are skipped, and the machine is made safe. What is done is not undone: a disk that was being written stays half-written.',
       request: provision('abort'),
+      isCounted: true,
     };
   } else if (!isRestored) {
     const known = provisionStates.find((each) => each === node.provision_state);
@@ -112,7 +115,7 @@ export function actionsFor({ node, flow, onHold }: Subject): Readonly<Record<str
     }
     for (const [target, { title, meaning }] of Object.entries(powerTargets)) {
       const request = { method: 'PUT', path: `${path}/states/power`, body: { target } };
-      if (node.power_state !== target) actions[target.replace(' ', '-')] = { title, meaning, request };
+      if (node.power_state !== target) actions[target.replace(' ', '-')] = { title, meaning, request, isCounted: true };
     }
   }
   actions['maintenance'] = node.maintenance
@@ -181,7 +184,7 @@ export function skipAction(path: string, step: string, stepUuid: string): BoardA
 }
 
 /** An action and the nodes of these rows that may take it. */
-export interface FleetAction extends Pick<BoardAction, 'title' | 'meaning' | 'plan' | 'note'> {
+export interface FleetAction extends Pick<BoardAction, 'title' | 'meaning' | 'plan' | 'note' | 'isCounted'> {
   readonly nodes: readonly { readonly node: BoardNode; readonly request: ApiRequest }[];
 }
 
@@ -205,6 +208,7 @@ export function actionsForRows(rows: readonly BoardRow[]): Readonly<Record<strin
         meaning: action.meaning,
         ...(action.plan ? { plan: action.plan } : {}),
         ...(action.note ? { note: action.note } : {}),
+        ...(action.isCounted ? { isCounted: true } : {}),
         nodes,
       },
     ]),
