@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import pg from 'pg';
+import { Client } from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { latestFlow } from '#conductor/flows/watch/flow-view.ts';
 import { nodeBootEvents } from '#conductor/kernel/db/schema/agent.ts';
@@ -11,7 +11,7 @@ import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 let api: TestApi;
 let query: { readonly mock: { readonly calls: unknown[][] }; mockRestore(): void; mockClear(): void };
 beforeAll(async () => {
-  query = vi.spyOn(pg.Client.prototype, 'query'); // before the first connection, which keeps it
+  query = vi.spyOn(Client.prototype, 'query'); // before the first connection, which keeps it
   api = await openTestApi();
 });
 beforeEach(() => api.reset());
