@@ -12,7 +12,7 @@ export interface BoardAction {
   /** The target of the plan that says what is destroyed, and whether its hash goes with the request. */
   readonly plan?: { readonly target: 'active' | 'rebuild' | 'provide'; readonly isBinding: boolean };
   readonly request: ApiRequest;
-  /** Of several nodes, how many they are has to be typed first: what runs on them would end. */
+  /** Whether the number of nodes has to be typed first, where they are several: what runs on them would end. */
   readonly isCounted?: boolean;
   /** The text that the operator is asked for, and the key of the request's body that has it. */
   readonly note?: { readonly label: string; readonly key: string };
