@@ -168,7 +168,7 @@ test('metal3: a provisioned host is adopted, a host without its Secret is left i
     online: true
     bootMACAddress: "${name === 'worker-0' ? mac : '52:54:00:00:3b:01'}"
     bootMode: UEFI
-    bmc: {address: "${address}/redfish/v1/Systems/1", credentialsName: ${secret}, disableCertificateVerification: true}
+    bmc: {address: "${name === 'worker-0' ? address : 'redfish://192.0.2.9'}/redfish/v1/Systems/1", credentialsName: ${secret}, disableCertificateVerification: true}
     rootDeviceHints: {minSizeGigabytes: 50}
     userData: {name: user-data}
   status: {provisioning: {state: ${state}, image: {url: "${demoInstance.image_source}", checksum: ${demoInstance.image_os_hash_value}, checksumType: sha256}}}`;
@@ -224,5 +224,14 @@ test('a table: machines with their switch ports; a wrong one is refused before a
     extra: { asset: 'A "1"' },
     traits: ['CUSTOM_A', 'CUSTOM_B'],
   });
+  const other = await file('other.csv', 'name,address,mac,adopt\nrow-1,https://192.0.2.9,52:54:00:00:3b:09,yes\n');
+  const words = /row-1 in Baton is another machine: driver_info\.redfish_address/;
+  expect((await baton('import', 'csv', other)).stdout).toMatch(words);
+  expect(await baton('import', 'csv', other, '--yes')).toMatchObject({
+    exitCode: 1,
+    stderr: expect.stringMatching(words) as unknown,
+  });
+  expect(await operator.node('row-1')).toMatchObject({ provision_state: 'manageable' });
+  expect((await operator.call('GET', '/v1/nodes/row-1/ports'))['ports']).toHaveLength(1);
   expect(lives()).toEqual(before);
 });

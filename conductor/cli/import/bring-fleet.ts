@@ -35,7 +35,11 @@ export async function bringFleet(fleet: Fleet, { client, clock, onResult }: Mean
   return inParallel(
     nodes,
     async (node) => {
-      const [result] = await createNodes(client, [node], { dryRun: false, onResult: () => undefined });
+      const [result] = await createNodes(client, [node], {
+        dryRun: false,
+        needsProof: true,
+        onResult: () => undefined,
+      });
       const brought = await bringNode(
         node,
         result ?? { name: node.name, outcome: 'failed', details: [] },
@@ -52,6 +56,10 @@ export async function bringFleet(fleet: Fleet, { client, clock, onResult }: Mean
 async function bringNode(node: FleetNode, result: NodeResult, client: ApiClient, clock: Clock): Promise<BroughtNode> {
   if (result.outcome === 'failed') return { ...result, state: null };
   const ident = encodeURIComponent(node.name);
+  if (result.isOtherMachine) {
+    const { provision_state: state } = await getNode(client, ident, ['provision_state']);
+    return { ...result, details: ['it is another machine, and was left', ...result.details], state: state ?? null };
+  }
   const details = [...result.details];
   try {
     const state = await takeToGoal(node, ident, client, clock);

@@ -9,6 +9,7 @@ import { readMaas } from '#conductor/cli/import/read-maas.ts';
 import { readManifests } from '#conductor/cli/import/read-manifests.ts';
 import { readMetal3 } from '#conductor/cli/import/read-metal3.ts';
 import { readTinkerbell } from '#conductor/cli/import/read-tinkerbell.ts';
+import { readMachinesHere, refuseConflicts } from '#conductor/cli/import/refuse-conflicts.ts';
 import { renderFleet } from '#conductor/cli/import/render-fleet.ts';
 import {
   type Command,
@@ -47,7 +48,8 @@ async function bringIn(context: CommandContext, input: CommandInput, read: Fleet
   const strange = adopt.filter((name) => read.nodes.every((node) => node.name !== name));
   if (strange.length > 0) throw usageError(`--adopt: ${read.source} has no node ${strange.join(', ')}`);
   const drivers = await readDrivers(context.client);
-  const fleet = prepareFleet(read, drivers, { adopt, resourceClass: textOption(input, 'class') });
+  const fitting = prepareFleet(read, drivers, { adopt, resourceClass: textOption(input, 'class') });
+  const fleet = refuseConflicts(fitting, await readMachinesHere(context.client));
   if (isDryRun) {
     const text = `${renderFleet(fleet)}nothing was changed: --yes brings them in\n`;
     print(context, input, { json: withoutSecrets(fleet), text });

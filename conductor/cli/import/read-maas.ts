@@ -16,17 +16,27 @@ export function readMaas(machines: string, power: string | undefined): Fleet {
     throw usageError('FILE: it must be the list that `maas PROFILE machines read` prints');
   }
   const parameters = objectIn(power === undefined ? {} : parseJson('--power', power));
+  const names = namesOf(listed as unknown[]);
   return {
     source: 'MAAS',
-    nodes: (listed as unknown[]).map((machine) => {
+    nodes: (listed as unknown[]).map((machine, index) => {
       const id = textIn(machine, 'system_id') ?? '';
-      return readMachine(objectIn(machine), objectIn(parameters, id));
+      return readMachine(objectIn(machine), names[index] ?? id, objectIn(parameters, id));
     }),
     left: [
       'subnets, fabrics, VLANs, DHCP and DNS: the networks file and your DHCP server',
       'images and curtin configurations: an image and a config drive with each deploy',
     ],
   };
+}
+
+/** Names machines by `hostname`, and by `fqdn` where two have one: MAAS takes a name once in each domain. */
+function namesOf(machines: readonly unknown[]): string[] {
+  const plain = machines.map((machine) => textIn(machine, 'hostname') ?? textIn(machine, 'system_id') ?? '');
+  return machines.map((machine, index) => {
+    const name = plain[index] ?? '';
+    return plain.indexOf(name) === plain.lastIndexOf(name) ? name : (textIn(machine, 'fqdn') ?? name);
+  });
 }
 
 function parseJson(option: string, text: string): unknown {
@@ -51,11 +61,12 @@ const goals: Readonly<Record<string, FleetNode['goal']>> = {
   'Failed deployment': 'enroll',
 };
 
-function readMachine(machine: Json, power: Json): FleetNode {
-  const name = textIn(machine, 'hostname') ?? textIn(machine, 'system_id') ?? '';
+function readMachine(machine: Json, name: string, power: Json): FleetNode {
   const status = textIn(machine, 'status_name') ?? '';
   const kind = textIn(machine, 'power_type') ?? '';
-  const bmc = readPower(kind, power);
+  const read = readPower(kind, power);
+  const isNamed = textIn(power, 'power_address') !== undefined;
+  const bmc = typeof read === 'string' || isNamed ? read : { ...read, driver_info: {} };
   const goal = goals[status];
   const refused =
     typeof bmc === 'string' ? bmc : goal === undefined ? `it is ${status} there: let that end, or abort it` : undefined;

@@ -101,8 +101,18 @@ test('differences are told and left', async () => {
       name: 'n1',
       outcome: 'differs',
       details: ['driver', 'driver_info.redfish_address', 'driver_info.redfish_password'],
+      isOtherMachine: true,
     },
   ]);
+  expect(sent).toEqual([]);
+});
+
+test.each([
+  ['BMC', { driver_info: { redfish_address: 'https://192.0.2.2' } }],
+  ['driver', { driver: 'ipmi' }],
+])('a node of another %s gets no ports and no traits', async (_, other) => {
+  const { sent, create } = fakeApi({ '/v1/nodes/n1': { ...existing, traits: [], ...other } });
+  expect(await create()).toMatchObject([{ outcome: 'differs', isOtherMachine: true }]);
   expect(sent).toEqual([]);
 });
 

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { DriverAnswer } from '#conductor/api/node-parts.ts';
 import type { NodeAnswer } from '#conductor/api/resources.ts';
 import type { DescribedNode } from '#conductor/cli/nodes/node-file.ts';
+import { describeOtherMachine } from '#conductor/cli/nodes/same-machine.ts';
 import { type ApiClient, answerFor, callFor, type Json, listAll, readList } from '#conductor/cli/shell/api-client.ts';
 import { assignmentHelp, readAssignments, toObject } from '#conductor/cli/shell/assignments.ts';
 import {
@@ -60,11 +61,15 @@ export interface NodeResult {
   readonly outcome: Outcome;
   /** Lines on what was made, what differs, or why it failed. */
   readonly details: readonly string[];
+  /** The node differs in its UUID, driver or BMC: as far as anyone can say, it is another machine. */
+  readonly isOtherMachine?: true;
 }
 
 interface Options {
   /** Only look. */
   readonly dryRun: boolean;
+  /** A node without UUID and BMC is not taken for the node of its name, where that has a BMC. */
+  readonly needsProof?: boolean;
   /** Called for each node as soon as it is done. */
   readonly onResult: (result: NodeResult) => void;
 }
@@ -82,18 +87,27 @@ export async function createNodes(
   options: Options,
 ): Promise<NodeResult[]> {
   const make = async (node: DescribedNode): Promise<NodeResult> => {
-    const result = await createNode(client, node, options.dryRun);
+    const result = await createNode(client, node, options);
     options.onResult(result);
     return result;
   };
   return inParallel(nodes, make, { atOnce });
 }
 
-async function createNode(client: ApiClient, node: DescribedNode, dryRun: boolean): Promise<NodeResult> {
+async function createNode(
+  client: ApiClient,
+  node: DescribedNode,
+  { dryRun, needsProof = false }: Options,
+): Promise<NodeResult> {
   const made: string[] = [];
   try {
     const existing = await callFor<NodeAnswer>(client, 'GET', `/v1/nodes/${encodeURIComponent(node.name)}`);
     const found = await findBelongings(client, existing);
+    const strange = existing ? describeOtherMachine(node.fields, existing, { needsProof }) : [];
+    if (existing && strange.length > 0) {
+      const details = [...new Set([...strange, ...differencesOf(node, existing, found)])];
+      return { name: node.name, outcome: 'differs', details, isOtherMachine: true };
+    }
     const send = async (what: string, request: () => Promise<Json | undefined>): Promise<Json> => {
       const answer = dryRun ? {} : await request();
       made.push(what);
@@ -250,6 +264,7 @@ export const createNodeCommand: Command = {
   details:
     `${assignmentHelp}\n` +
     'The whole file is checked before anything is sent. Nodes that exist already are compared: missing ports, port groups\n' +
-    'and traits are added, other differences are only reported. So an interrupted run can be repeated.',
+    'and traits are added, other differences are only reported. So an interrupted run can be repeated. A node of another\n' +
+    'UUID, driver or BMC gets nothing.',
   run: create,
 };
