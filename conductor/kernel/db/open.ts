@@ -152,8 +152,10 @@ async function openUrl(
     answered && !isAlone
       ? shareAnswers(answered, { notify: (payload) => notify(answersChannel, payload), log })
       : undefined;
-  // of what others were answered before it hears them a later transaction of its own tells the same
-  const catchUp = (): Promise<unknown> => db.transaction((tx) => tx.execute(sql`select pg_current_xact_id()`));
+  // of what others were answered before it hears them a later transaction of its own shows the same; PostgreSQL flushes
+  // one that has written nothing at leisure and has no standby wait for it: so it writes a message that nobody reads
+  const catchUp = (): Promise<unknown> =>
+    db.transaction((tx) => tx.execute(sql`select pg_logical_emit_message(true, 'baton', '')`));
   const askPlainly = async (text: string) => ({ rows: rowsOf(await db.execute(sql.raw(text))) as never });
   const listener = keepListening(url, () => {
     // what is wrong with the database, every other query says
