@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { describeFile, lookAtImage } from '#conductor/flows/plan/look-at-image.ts';
 import type { KnownDisk } from '#conductor/model/known-disk.ts';
 import type { PlannedStep } from '#conductor/model/planned-step.ts';
-import type { OutboundRules } from '#shared/peers/outbound-url.ts';
+import { type OutboundRules, parseOutboundAllowList } from '#shared/peers/outbound-url.ts';
 
 const rules: OutboundRules = {
   setting: 'BATON_IMAGE_URL_ALLOW',
@@ -75,6 +75,56 @@ test('a server that does not answer is no missing image', async () => {
   expect(await look({ image_source: 'http://127.0.0.1:9/disk.raw' })).toEqual([
     expect.stringMatching(/can't be looked at from the conductor \(.*ECONNREFUSED.*\): the machine fetches it itself/),
   ]);
+});
+
+test('a server that asks for a login has not refused the machine', async () => {
+  expect(await look({ image_source: `${base}/secret` })).toEqual([expect.stringContaining('is not known')]);
+});
+
+test('plans that are made together look once at a URL, and again after a minute', async () => {
+  asked.length = 0;
+  const own = { ...rules };
+  const wanted = { steps: write, destroys: { disks: [] }, instanceInfo: { image_source: `${base}/no` } };
+  const plans = Array.from({ length: 8 }, () => lookAtImage(wanted, own, { now: 0 }));
+  const found = await Promise.all([...plans, lookAtImage(wanted, own, { now: 59_999 })]);
+  expect(found.flat()).toHaveLength(9);
+  expect(asked.splice(0)).toEqual(['HEAD /no']);
+  await lookAtImage(wanted, own, { now: 60_000 });
+  expect(asked).toEqual(['HEAD /no']);
+});
+
+test('no more URLs are remembered than there is room for', async () => {
+  asked.length = 0;
+  const own = { ...rules };
+  const lookAt = (path: string) =>
+    lookAtImage({ steps: write, destroys: { disks: [] }, instanceInfo: { image_source: `${base}${path}` } }, own, {
+      now: 0,
+    });
+  await lookAt('/first');
+  for (let number = 0; number < 200; number += 1) await lookAt(`/${number}`);
+  await lookAt('/199');
+  expect(asked).toHaveLength(201);
+  await lookAt('/first');
+  expect(asked).toHaveLength(202);
+});
+
+test('nobody bound to a project learns by a plan what is in the networks of the conductor', async () => {
+  asked.length = 0;
+  const lookFor = (url: string, allow?: OutboundRules['allow']) =>
+    lookAtImage(
+      { steps: write, destroys: { disks: [] }, instanceInfo: { image_source: url } },
+      { ...rules, allow },
+      { project: 'p1' },
+    );
+  const closed = 'http://127.0.0.1:9/a';
+  const [open, shut] = [await lookFor(`${base}/disk.raw`), await lookFor(closed)];
+  expect(open).toEqual([expect.stringMatching(/is not looked at .* BATON_IMAGE_URL_ALLOW/)]);
+  expect(shut.join().replace(closed, '')).toBe(open.join().replace(`${base}/disk.raw`, ''));
+  expect(asked).toEqual([]);
+  // where the operators have said what may be fetched
+  const allow = parseOutboundAllowList('127.0.0.1');
+  expect(await lookFor(`${base}/no`, allow)).toEqual([expect.stringContaining('is not there')]);
+  expect((await lookFor(closed, allow)).join()).toMatch(/can't be looked at from the conductor: the machine/);
 });
 
 test('a URL that the rules refuse is not called', async () => {

@@ -7,6 +7,9 @@ import { checkOutboundUrl, type OutboundRules, outboundAgent } from '#shared/pee
 
 /** A plan does not wait for web servers. Milliseconds. */
 const lookMs = 5000;
+/** Plans of a whole fleet share a look, also at a server that does not answer. Milliseconds. */
+const keptMs = 60_000;
+const mostKept = 200;
 
 /** The answer of a web server to a question about a file. */
 export interface FileLook {
@@ -23,14 +26,25 @@ interface Wanted {
   readonly facts?: Pick<PlanFacts, 'isFake'>;
 }
 
+interface KeptLook {
+  readonly at: number;
+  readonly look: Promise<FileLook>;
+}
+/** Looks of the last minute by URL, the oldest first; of each conductor's rules its own. */
+const kept = new WeakMap<OutboundRules, Map<string, KeptLook>>();
+
 /**
  * Asks for image and checksum file, as the machine will, and describes what is wrong with them. It is no refusal: the
  * machine fetches them itself, from a network where another server may answer.
+ * @param project of the caller: one who is bound to it gives URLs, and must not learn by the answers what is in the
+ * conductor's networks; a look is taken for them only where an allow list says what may be fetched
+ * @param now milliseconds, on any clock that goes forward
  * @returns a sentence each; none where all is well, where nothing is written, or where the server can't be understood
  */
 export async function lookAtImage(
   { steps, destroys, instanceInfo, facts }: Wanted,
   rules: OutboundRules,
+  { project, now = performance.now() }: { readonly project?: string | undefined; readonly now?: number } = {},
 ): Promise<string[]> {
   if (facts?.isFake || !steps.some((step) => stepKey(step) === 'deploy.write_image')) return [];
   const { image_source: source, image_checksum: checksum, image_os_hash_value: hash } = instanceInfo;
@@ -42,11 +56,15 @@ export async function lookAtImage(
   const found = await Promise.all(
     asked.map(async ({ what, url }) => {
       const name = `The ${what} ${withoutSecrets(url)}`;
+      if (project !== undefined && !rules.allow) {
+        return `${name} is not looked at for callers bound to a project, unless ${rules.setting} says what may be fetched: the machine fetches it itself.`;
+      }
       try {
-        const look = await lookAtFile(checkOutboundUrl(what, url, rules), rules);
+        const look = await lookOnce(checkOutboundUrl(what, url, rules), rules, now);
         return describeFile(name, look, what === 'image' ? { url, room } : undefined);
       } catch (cause) {
-        return `${name} can't be looked at from the conductor (${errorChain(cause)}): the machine fetches it itself.`;
+        const why = project === undefined ? ` (${errorChain(cause)})` : '';
+        return `${name} can't be looked at from the conductor${why}: the machine fetches it itself.`;
       }
     }),
   );
@@ -70,6 +88,9 @@ export function describeFile(
 ): string | undefined {
   if (status >= 300 && status < 400) return undefined; // where it leads is the agent's to see
   if (status === 404 || status === 410) return `${name} is not there: its server answers ${status}.`;
+  if (status === 401 || status === 403 || status === 407) {
+    return `${name} is not given out: its server answers ${status} to the conductor, and whether it does to the machine is not known.`;
+  }
   if (status >= 400) return `${name} is not given out: its server answers ${status}.`;
   if (image && type !== undefined && /^text\/html\b/i.test(type))
     return `${name} is a web page (${type}), not an image.`;
@@ -78,6 +99,20 @@ export function describeFile(
   const isWhole = image && !/\.(caibx|qcow2)([?#]|$)/i.test(image.url);
   if (!isWhole || image.room === undefined || bytes === undefined || bytes <= image.room) return undefined;
   return `${name} has ${bytes} bytes, and the largest disk that it may go to ${image.room}: it does not fit.`;
+}
+
+/** Looks at a file, or returns the look of the last minute, which may still be under way. @throws as `lookAtFile` */
+function lookOnce(url: URL, rules: OutboundRules, now: number): Promise<FileLook> {
+  const looks = kept.get(rules) ?? new Map<string, KeptLook>();
+  kept.set(rules, looks);
+  const known = looks.get(url.href);
+  if (known && now - known.at < keptMs) return known.look;
+  looks.delete(url.href); // what is new stands at the end
+  const look = lookAtFile(url, rules);
+  looks.set(url.href, { at: now, look });
+  const [oldest] = looks.keys();
+  if (looks.size > mostKept && oldest !== undefined) looks.delete(oldest);
+  return look;
 }
 
 /** @throws Error of the connection, AppError `forbidden` for an address that the rules refuse, `timeout` */

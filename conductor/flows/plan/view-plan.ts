@@ -6,6 +6,7 @@ import { tenantBindings, tenantMoves, warnOfCables } from '#conductor/flows/netw
 import { lookAtImage } from '#conductor/flows/plan/look-at-image.ts';
 import { type Plan, type PlanRequest, readPlan } from '#conductor/flows/plan/read-plan.ts';
 import { erasingSteps, findKeptChunks } from '#conductor/images/kept-chunks.ts';
+import type { Caller } from '#conductor/kernel/caller.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { maskDocument } from '#conductor/kernel/secrets/mask-document.ts';
 import { openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
@@ -30,6 +31,7 @@ export async function viewPlan(
   context: Pick<EngineContext, 'db' | 'drivers' | 'config' | 'secrets' | 'networks' | 'steps'>,
   node: NodeRow,
   request: PlanRequest,
+  caller: Pick<Caller, 'project'>,
 ): Promise<PlanView> {
   const plan = await readPlan(context, node, request);
   const seconds = predictSeconds(plan.steps, await typicalSeconds(context.db, plan.steps));
@@ -69,7 +71,11 @@ export async function viewPlan(
         fakesWipe: fakesFlow('wipe', node),
         unusedRamdisk: unusedRamdisk(context, node),
       }),
-      ...(await lookAtImage({ ...plan, instanceInfo: clearInstance(context, node) }, context.config.outbound.images)),
+      ...(await lookAtImage(
+        { ...plan, instanceInfo: clearInstance(context, node) },
+        context.config.outbound.images,
+        caller,
+      )),
     ],
   };
 }

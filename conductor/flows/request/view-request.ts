@@ -29,7 +29,7 @@ export async function viewRequest(context: FlowsContext, node: NodeRow, request:
     const wipe = work ? work.wipe : plannedWipe(node, request);
     const kind = work?.kind ?? (wipe ? 'wipe' : request.kind);
     const asked = { kind, wipe, requested: request.steps ?? [], disableRamdisk: request.disableRamdisk };
-    const view = await viewPlan(context, node, asked);
+    const view = await viewPlan(context, node, asked, request.caller);
     const refused = refusal ? { code: refusal.code, message: errorChain(refusal) } : null;
     return { ...view, refused, warnings: [...(work?.isSkipped ? [nothingToClean] : []), ...view.warnings] };
   } catch (error) {
