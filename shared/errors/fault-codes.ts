@@ -44,6 +44,7 @@ export const situations = [
   'image_address',
   // disks
   'disk_failing',
+  'disk_gone',
   'disk_in_use',
   'disk_choice',
   // the plan, clusters, people

@@ -126,6 +126,8 @@ export const faultAdvice: Readonly<Record<FaultCode, Advice>> = {
   ),
 
   disk_failing: (facts) => describeFailing(facts),
+  disk_gone: ({ disk, subject = 'The disk' }) =>
+    `${nameDisk(subject, disk)} is not there, or no longer: look whether it sits in its slot and its controller sees it; \`baton inspect\` reads the disks again.`,
   disk_in_use: ({ disk, subject = 'The disk' }) =>
     `${nameDisk(subject, disk)} is in use by a volume or a mount: \`baton clean\` with erase_devices_metadata frees it, or name another by root device hints.`,
   disk_choice: always(
