@@ -14,8 +14,9 @@ export async function refusing<T>(
   } catch (error) {
     const isRefusal = ['invalid_argument', 'conflict'].includes(errorCode(error));
     if (isRepeated || !(error instanceof AppError) || !isRefusal) throw error;
-    const { code, message, cause, retryable, details } = error;
-    throw new AppError(code, message, { cause, retryable, details: { ...details, changedNothing: true } });
+    const { code, message, cause, retryable, details, situation, subject } = error;
+    const marked = { ...details, changedNothing: true };
+    throw new AppError(code, message, { cause, retryable, details: marked, situation, subject });
   }
 }
 
