@@ -80,7 +80,7 @@ export const metricTable = {
   scrapeSeconds: gauge('baton_scrape_query_seconds', 'Time of the database for this scrape.'),
   tlsNotAfter: gauge(
     'baton_tls_not_after_timestamp_seconds',
-    "End of the API's certificate, or of the first in its chain to end, as seconds since 1970; 0 without TLS.",
+    "End of the API's certificate, or of the first in its chain to end, as seconds since 1970; 0 without TLS, NaN where it is not known.",
   ),
   databaseUp: gauge('baton_database_up', '1 when the database answered this scrape, else 0.'),
   flowSeconds: histogram(
