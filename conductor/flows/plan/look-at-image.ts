@@ -110,8 +110,10 @@ function lookOnce(url: URL, rules: OutboundRules, now: number): Promise<FileLook
   looks.delete(url.href); // what is new stands at the end
   const look = lookAtFile(url, rules);
   looks.set(url.href, { at: now, look });
-  const [oldest] = looks.keys();
-  if (looks.size > mostKept && oldest !== undefined) looks.delete(oldest);
+  for (const oldest of looks.keys()) {
+    if (looks.size <= mostKept) break;
+    looks.delete(oldest);
+  }
   return look;
 }
 
