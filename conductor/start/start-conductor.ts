@@ -5,7 +5,7 @@ import { startDhcpServer } from '#conductor/boot/dhcp/dhcp-server.ts';
 import { listKnownMachines } from '#conductor/boot/dhcp/dnsmasq-config.ts';
 import { ramdiskWarning } from '#conductor/boot/ramdisk-files.ts';
 import { endLeftSessions } from '#conductor/flows/background/end-left-sessions.ts';
-import { syncPower } from '#conductor/flows/background/sync-power.ts';
+import { createPowerRounds } from '#conductor/flows/background/sync-power.ts';
 import { createHardwareWatch } from '#conductor/flows/background/watch-hardware.ts';
 import { removeLeftImages } from '#conductor/flows/driver-steps/fetch-firmware-image.ts';
 import type { Scheduler } from '#conductor/flows/engine/scheduler.ts';
@@ -151,6 +151,7 @@ function takeOverFromDead(context: ConductorContext, scheduler: Scheduler): () =
 function periodicTasks(context: ConductorContext, scheduler: Scheduler): PeriodicTask[] {
   const { config } = context;
   const { traces } = config;
+  const power = createPowerRounds(context);
   return [
     ...(context.database.exclusive
       ? []
@@ -197,12 +198,12 @@ function periodicTasks(context: ConductorContext, scheduler: Scheduler): Periodi
     {
       name: 'sync power states',
       periodMs: config.powerSyncIntervalMs,
-      run: (signal) => syncPower(context, signal, 'answering'),
+      run: power.answering,
     },
     {
       name: 'sync power states of silent BMCs',
       periodMs: config.powerSyncIntervalMs,
-      run: (signal) => syncPower(context, signal, 'silent'),
+      run: power.silent,
     },
   ];
 }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { FakeMachine } from '#conductor/drivers/fake/fake.ts';
 import type { RestingPart } from '#conductor/flows/background/resting-nodes.ts';
-import { syncPower } from '#conductor/flows/background/sync-power.ts';
+import { createPowerRounds, syncPower } from '#conductor/flows/background/sync-power.ts';
 import { insertFlow } from '#conductor/flows/log/flow-store.ts';
 import { claimLease } from '#conductor/nodes/node-lease.ts';
 import { findNode, getNode, updateNode } from '#conductor/nodes/node-store.ts';
@@ -79,7 +79,7 @@ test.each([
 });
 
 test('BMCs that did not answer last time have a round of their own, and answer in it', async () => {
-  const look = (part: RestingPart) => syncPower(api.context, new AbortController().signal, part);
+  const look = (part: RestingPart) => syncPower(api.context, new AbortController().signal, { only: part });
   const described = { driver: 'fake-hardware', driver_info: { fake_id: 'dark' } };
   const { uuid: dark } = await api.call('POST', '/v1/nodes', described, '1.10');
   await updateNode(api.context.db, dark, { powerState: 'power off', powerFailures: 1 });
@@ -127,6 +127,26 @@ test('a BMC that fails three times takes its node out of service, and its first 
   bmcIsAway = false;
   await look();
   expect(await read()).toMatchObject({ maintenance: false, fault: null, maintenance_reason: null });
+});
+
+test('a BMC that fails among those that answer is asked again a period later, and not by the round beside', async () => {
+  const clock = { ms: 0 };
+  const rounds = createPowerRounds(api.context, () => clock.ms);
+  const { signal } = new AbortController();
+  const failures = async () => (await getNode(api.context.db, node)).powerFailures;
+  bmcIsAway = true;
+  await rounds.answering(signal);
+  await rounds.silent(signal);
+  expect(await failures()).toBe(1);
+  clock.ms += api.context.config.powerSyncIntervalMs - 1;
+  await rounds.silent(signal);
+  expect(await failures()).toBe(1);
+  clock.ms += 1;
+  await rounds.silent(signal);
+  expect(await failures()).toBe(2);
+  // from here on the round's own period is between two
+  await rounds.silent(signal);
+  expect(await read()).toMatchObject({ maintenance: true, fault: 'power failure' });
 });
 
 test('maintenance that a person has set stays', async () => {

@@ -26,20 +26,57 @@ const mostFailures = 8;
  * Reads the power state of every resting node that is this conductor's, and records what it finds: the hardware is
  * right, as an operator's hand on the power button is. A BMC that fails three times in a row puts its node into
  * maintenance with fault `power failure`, and the first good answer takes it out again (Ironic's manner).
- * @param only a part of them: a thousand that are silent take minutes, and those that answer are read each period
  */
-export async function syncPower(context: EngineContext, signal: AbortSignal, only?: RestingPart): Promise<void> {
+export async function syncPower(context: EngineContext, signal: AbortSignal, part: PowerPart = {}): Promise<void> {
   // one node that can't be recorded keeps no other from its turn; a database that is away is not asked for each
   const failures: unknown[] = [];
-  const sync = ({ uuid }: { readonly uuid: string }): Promise<unknown> =>
-    syncOne(context, uuid, signal).catch((error: unknown) => failures.push(error));
+  const sync = async ({ uuid }: { readonly uuid: string }): Promise<void> => {
+    if (part.isDue?.(uuid) === false) return;
+    await syncOne(context, uuid, { signal, onSilent: part.onSilent }).catch((error: unknown) => failures.push(error));
+  };
   const goOn = (): boolean => !signal.aborted && failures.length < mostFailures;
-  await forEachResting(context, sync, { atOnce: concurrentReads, patienceMs, goOn, only });
+  await forEachResting(context, sync, { atOnce: concurrentReads, patienceMs, goOn, only: part.only });
   if (failures.length > 0) throw failures[0];
 }
 
+/** Nodes of one round; default: all. */
+interface PowerPart {
+  /** A thousand that are silent take minutes, and those that answer are read each period. */
+  readonly only?: RestingPart;
+  readonly isDue?: (nodeUuid: string) => boolean;
+  /** Called before the failure can be seen in the database. */
+  readonly onSilent?: ((nodeUuid: string) => void) | undefined;
+}
+
+/**
+ * Makes the two rounds, which run at once. A BMC that fails in the first is the second's once that is a period ago: three
+ * failures in a row are a period apart.
+ * @param nowMs a steady clock
+ */
+export function createPowerRounds(
+  context: EngineContext,
+  nowMs: () => number = () => performance.now(),
+): Readonly<Record<RestingPart, (signal: AbortSignal) => Promise<void>>> {
+  const silentSince = new Map<string, number>();
+  const onSilent = (uuid: string): void => void silentSince.set(uuid, nowMs());
+  const isDue = (uuid: string): boolean => !silentSince.has(uuid);
+  return {
+    answering: (signal) => syncPower(context, signal, { only: 'answering', onSilent }),
+    silent: (signal) => {
+      for (const [uuid, since] of silentSince) {
+        if (nowMs() - since >= context.config.powerSyncIntervalMs) silentSince.delete(uuid);
+      }
+      return syncPower(context, signal, { only: 'silent', isDue });
+    },
+  };
+}
+
 /** A BMC that is away takes a minute to fail: the node is not held meanwhile, so that nobody waits for that. */
-async function syncOne(context: EngineContext, nodeUuid: string, signal: AbortSignal): Promise<void> {
+async function syncOne(
+  context: EngineContext,
+  nodeUuid: string,
+  { signal, onSilent }: { readonly signal: AbortSignal } & Pick<PowerPart, 'onSilent'>,
+): Promise<void> {
   const { config, drivers } = context;
   // the next round asks again, but a slow BMC is not a dead one
   const timeoutMs = Math.min(config.powerTimeoutMs, Math.max(config.powerSyncIntervalMs, leastTimeoutMs));
@@ -57,6 +94,7 @@ async function syncOne(context: EngineContext, nodeUuid: string, signal: AbortSi
     }
   } catch (error) {
     if (signal.aborted) return;
+    onSilent?.(node.uuid);
     context.log.warn({ node: node.uuid, powerFailures: node.powerFailures + 1, err: error }, 'power state not read');
     await recordIfUntouched(context, node, (tx) => recordFailure(tx, node, { error, conductor: config.conductorName }));
     return;
