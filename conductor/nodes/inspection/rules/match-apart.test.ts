@@ -21,7 +21,7 @@ test('an ordinary expression against a hostile report is ended, and everybody el
   let beats = 0;
   const beat = setInterval(() => (beats += 1), 1);
   const text = 'PowerEdge '.repeat(1_000_000);
-  const ended = planWithMatches((matches) => matches('Dell R640', 'PowerEdge.*R640', text), 50);
+  const ended = planWithMatches((matches) => matches('Dell R640', 'PowerEdge.*R640', text), { milliseconds: 50 });
   await expect(ended).rejects.toMatchObject({
     code: 'invalid_argument',
     message: expect.stringContaining(
@@ -34,7 +34,7 @@ test('an ordinary expression against a hostile report is ended, and everybody el
 });
 
 test('a machine too busy to start a thread, or to read what it says, costs no expression its time', async () => {
-  const asked = planWithMatches((matches) => matches('any', 'a', 'cat'), 500);
+  const asked = planWithMatches((matches) => matches('any', 'a', 'cat'), { milliseconds: 500 });
   const stalledUntil = Date.now() + 700;
   const stall = (): void => {
     while (Date.now() < stalledUntil) void 0;
@@ -42,4 +42,26 @@ test('a machine too busy to start a thread, or to read what it says, costs no ex
   stall();
   setImmediate(stall);
   expect(await asked).toBe(true);
+});
+
+test('those that would wait behind too many are refused, and those who wait are answered', async () => {
+  const plans = Array.from({ length: 18 }, () => planWithMatches((matches) => matches('any', 'a', 'cat')));
+  const ends = await Promise.allSettled(plans);
+  expect(ends.map(({ status }) => status)).toEqual([...Array<string>(17).fill('fulfilled'), 'rejected']);
+  await expect(plans.at(-1)).rejects.toMatchObject({
+    code: 'unavailable',
+    retryable: true,
+    message: 'inspection rules are being applied to others; try again in a minute',
+  });
+  expect(await planWithMatches((matches) => matches('next', 'a', 'cat'))).toBe(true);
+});
+
+test('a report that takes too much memory is refused, and the next is read', async () => {
+  const texts = Array.from({ length: 100 }, (_, index) => `${index}`.repeat(500_000));
+  const ended = planWithMatches((matches) => texts.map((text) => matches('any', '^a', text)), { memoryMb: 16 });
+  await expect(ended).rejects.toMatchObject({
+    code: 'invalid_argument',
+    message: expect.stringContaining('take more than 16 MB of memory on what the machine has reported'),
+  });
+  expect(await planWithMatches((matches) => matches('next', 'a', 'cat'))).toBe(true);
 });

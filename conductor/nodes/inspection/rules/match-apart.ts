@@ -13,18 +13,29 @@ interface Question {
 /** Whether a rule's regular expression (flag `u`) is found in a text. */
 export type RuleMatches = (rule: string, regex: string, text: string) => boolean;
 
-/** For all questions of one pass. An ordinary expression takes less than a millisecond. */
-const millisecondsDefault = 2_000;
+interface MatchLimits {
+  /** For all questions of one pass. An ordinary expression takes less than a millisecond. */
+  readonly milliseconds: number;
+  /** Megabytes of the thread's heap, which has a copy of each text. */
+  readonly memoryMb: number;
+}
+
+const defaultLimits: MatchLimits = { milliseconds: 2_000, memoryMb: 512 };
+const youngMb = 16;
+/** Plans that may wait for their turn: each holds its report meanwhile. */
+const mostWaiting = 16;
 
 /**
  * Makes a plan that asks whether operators' regular expressions are found in what machines have reported: another thread
  * answers, which is ended when it takes too long. The plan is made again until all that it asks has been answered.
- * @throws AppError `invalid_argument` naming the rule whose expression takes too long.
+ * @throws AppError `invalid_argument` naming the rule whose expression takes too long, or when all take too much memory;
+ * `unavailable` when too many wait already
  */
 export async function planWithMatches<Plan>(
   plan: (matches: RuleMatches) => Plan,
-  milliseconds = millisecondsDefault,
+  given: Partial<MatchLimits> = {},
 ): Promise<Plan> {
+  const limits = { ...defaultLimits, ...given };
   const known = new Map<string, Map<string, boolean>>();
   for (;;) {
     const questions: Question[] = [];
@@ -34,7 +45,7 @@ export async function planWithMatches<Plan>(
       return found ?? false;
     });
     if (questions.length === 0) return made;
-    const answers = await inTurn(() => answer(questions, milliseconds));
+    const answers = await inTurn(() => answer(questions, limits));
     questions.forEach(({ regex, text }, index) => {
       const ofRegex = known.get(regex) ?? new Map<string, boolean>();
       known.set(regex, ofRegex.set(text, answers[index] ?? false));
@@ -43,9 +54,21 @@ export async function planWithMatches<Plan>(
 }
 
 /** One core is left to everybody else. */
-const inTurn = limitAtOnce({ most: 1 });
+const inTurn = limitAtOnce({
+  most: 1,
+  waiting: {
+    most: mostWaiting,
+    refusal: () =>
+      new AppError('unavailable', 'inspection rules are being applied to others; try again in a minute', {
+        retryable: true,
+      }),
+  },
+});
 
-async function answer(questions: readonly Question[], milliseconds: number): Promise<readonly boolean[]> {
+async function answer(
+  questions: readonly Question[],
+  { milliseconds, memoryMb }: MatchLimits,
+): Promise<readonly boolean[]> {
   const answers: boolean[] = [];
   const worker = new Worker(`(${answerAll.toString()})()`, {
     eval: true,
@@ -53,6 +76,7 @@ async function answer(questions: readonly Question[], milliseconds: number): Pro
     execArgv: [],
     name: 'inspection rules',
     workerData: questions,
+    resourceLimits: { maxOldGenerationSizeMb: memoryMb, maxYoungGenerationSizeMb: youngMb },
   });
   const over = Promise.withResolvers<void>();
   let timer: NodeJS.Timeout | undefined;
@@ -63,7 +87,15 @@ async function answer(questions: readonly Question[], milliseconds: number): Pro
     else answers.push(found);
     if (answers.length === questions.length) over.resolve();
   });
-  const fail = (cause: unknown): void => over.reject(new AppError('internal', 'match regular expressions', { cause }));
+  const tooMuch = `the regular expressions of the rules take more than ${memoryMb} MB of memory on what the machine has reported: no rule is applied`;
+  const fail = (cause: Error & { readonly code?: unknown }): void => {
+    const isFull = cause.code === 'ERR_WORKER_OUT_OF_MEMORY';
+    over.reject(
+      isFull
+        ? new AppError('invalid_argument', tooMuch)
+        : new AppError('internal', 'match regular expressions', { cause }),
+    );
+  };
   worker.once('error', fail);
   worker.once('exit', (code) => fail(new AppError('internal', `the thread ended with ${code}`)));
   try {
