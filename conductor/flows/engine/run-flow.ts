@@ -5,6 +5,7 @@ import { holdInMaintenance, leaveToOthers } from '#conductor/flows/engine/hold-f
 import { nextAction } from '#conductor/flows/engine/next-action.ts';
 import { listSteps } from '#conductor/flows/log/flow-store.ts';
 import { type FirstWork, readWork } from '#conductor/flows/log/read-work.ts';
+import { currentFault } from '#conductor/flows/log/step-fault.ts';
 import type { Work } from '#conductor/flows/step-context.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import { flowKinds, isBesideStates } from '#conductor/model/flow-kinds.ts';
@@ -50,7 +51,7 @@ export async function runFlow(
     }
     if (action.kind === 'give up') {
       const { step } = action;
-      const { fault } = step;
+      const fault = currentFault(step);
       const situation = fault && isSituation(fault.code) ? fault.code : undefined;
       const subject = fault?.subject;
       const error = new AppError('timeout', `gave up waiting for ${step.waitingFor ?? 'it'}`, { situation, subject });

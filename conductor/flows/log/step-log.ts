@@ -1,5 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { workVersion } from '#conductor/flows/log/read-work.ts';
+import { storedFault } from '#conductor/flows/log/step-fault.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { statement, storableJson, type Value } from '#conductor/kernel/db/query/statement.ts';
 import type { FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
@@ -154,6 +155,8 @@ function valuesOf(rows: readonly EventRow[]): Values {
 }
 
 function eventRow({ step, event, ...options }: StepEvent, place: number): EventRow {
+  const state = stateAfter(step.state, event);
+  const [waitingFor, error] = [event === 'waiting' ? (options.waitingFor ?? null) : null, options.error ?? null];
   const ended = event === 'succeeded' || event === 'failed' || event === 'skipped';
   return {
     place,
@@ -164,16 +167,16 @@ function eventRow({ step, event, ...options }: StepEvent, place: number): EventR
     detail: storableJson(options.error ?? options.waitingFor ?? null),
     conductor: options.conductor,
     state_before: step.state,
-    state: stateAfter(step.state, event),
+    state,
     started_at: step.startedAt ?? (event === 'started' ? options.now : null),
     ended_at: ended ? options.now : null,
-    waiting_for: event === 'waiting' ? storableJson(options.waitingFor ?? null) : null,
+    waiting_for: storableJson(waitingFor),
     wait_until: ended ? null : (step.waitUntil ?? options.waitUntil ?? null),
     run_again: options.retryUntil !== undefined,
     retry_until:
       ended || (event === 'waiting' && !options.retryUntil) ? null : (step.retryUntil ?? options.retryUntil ?? null),
-    error: storableJson(options.error ?? null),
-    fault: storableJson(options.fault ?? null),
+    error: storableJson(error),
+    fault: options.fault ? storedFault(options.fault, { state, waitingFor, error }) : null,
     has_output: options.output !== undefined,
     output: storableJson(options.output ?? null),
   };

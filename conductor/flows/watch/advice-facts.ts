@@ -1,4 +1,5 @@
 import { and, desc, eq, sql } from 'drizzle-orm';
+import { currentFault } from '#conductor/flows/log/step-fault.ts';
 import type { DiskFacts, FaultFacts } from '#conductor/flows/watch/fault-advice.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { nodeBootEvents } from '#conductor/kernel/db/schema/agent.ts';
@@ -27,9 +28,10 @@ export async function readAdviceFacts(
 export async function findPower(
   db: Queryable,
   nodeUuid: string,
-  { fault, startedAt: since }: Pick<FlowStepRow, 'fault' | 'startedAt'>,
+  step: Pick<FlowStepRow, 'fault' | 'startedAt' | 'state' | 'waitingFor' | 'error'>,
 ): Promise<FaultFacts['power']> {
-  if (since === null || fault?.code !== 'ramdisk_silent') return undefined;
+  const { startedAt: since } = step;
+  if (since === null || currentFault(step)?.code !== 'ramdisk_silent') return undefined;
   const last = await findHistoryEntry(db, nodeUuid, { eventType: 'power', since });
   return last && { event: last.event, at: last.createdAt.toISOString() };
 }

@@ -4,6 +4,7 @@ import type { EngineContext } from '#conductor/flows/context.ts';
 import { summarizeTeardown } from '#conductor/flows/engine/summarize-teardown.ts';
 import { findLatestFlow, listSteps } from '#conductor/flows/log/flow-store.ts';
 import { predictSeconds, typicalSeconds } from '#conductor/flows/log/step-durations.ts';
+import { currentFault } from '#conductor/flows/log/step-fault.ts';
 import { type AdviceFacts, type AdviceStep, adviceFor, knownFault } from '#conductor/flows/watch/advice.ts';
 import { findPower, readAdviceFacts } from '#conductor/flows/watch/advice-facts.ts';
 import { listAttempts } from '#conductor/flows/watch/list-attempts.ts';
@@ -108,7 +109,7 @@ function adviceStep(step: FlowStepRow, now: Date): AdviceStep {
   const until = step.runAgain ? step.retryUntil : step.waitUntil;
   return {
     name: stepTitle(step),
-    fault: stalled?.fault ?? step.fault ?? (step.state === 'running' ? null : { code: 'unknown' }),
+    fault: stalled?.fault ?? currentFault(step) ?? (step.state === 'running' ? null : { code: 'unknown' }),
     waitedMs: now.getTime() - startedAt,
     limitMs: until ? until.getTime() - startedAt : undefined,
     isRetry: step.runAgain || stalled !== undefined,
@@ -127,6 +128,7 @@ function viewStep(
   { flow, steps, step }: { readonly flow: FlowRow; readonly steps: readonly FlowStepRow[]; readonly step: FlowStepRow },
   usualSeconds: number | null,
 ): Omit<FlowStepView, 'attempts'> {
+  const fault = currentFault(step);
   return {
     uuid: step.uuid,
     position: step.position,
@@ -147,8 +149,8 @@ function viewStep(
     image_bytes: readOrigin(step.output) ?? null,
     note: describeOutput(step.output, hasBroken(flow)) ?? null,
     error: step.error,
-    code: step.fault === null ? null : knownFault(step.fault).code,
-    subject: step.fault?.subject ?? null,
+    code: fault === null ? null : knownFault(fault).code,
+    subject: fault?.subject ?? null,
     usual_seconds: usualSeconds,
     may_skip: (whyNotSkipped(step) ?? whyNeeded(steps, step)) === undefined,
   };

@@ -1,11 +1,14 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { type FlowSummaryView, flowStatuses } from '#conductor/api/flows.ts';
+import { currentFault } from '#conductor/flows/log/step-fault.ts';
 import { knownFault, patienceMs } from '#conductor/flows/watch/advice.ts';
 import { conductorOfNode, whyUnattended } from '#conductor/kernel/conductors/node-conductor.ts';
 import type { KernelContext } from '#conductor/kernel/context.ts';
 import { rowsOf } from '#conductor/kernel/db/query/statement.ts';
+import type { StoredFault } from '#conductor/kernel/db/schema/flow.ts';
 import { flowKinds, restsIn } from '#conductor/model/flow-kinds.ts';
+import type { FlowStepState } from '#conductor/model/flow-states.ts';
 import { type PluginTaskRef, stepTitle, whyNotSkipped } from '#conductor/model/planned-step.ts';
 import { stalledDownload, stillSeconds } from '#conductor/model/stalled-download.ts';
 import type { Fault } from '#shared/errors/fault-codes.ts';
@@ -40,7 +43,7 @@ const Row = z.object({
   step: z.string().nullable(),
   plugin: z.custom<PluginTaskRef | null>(),
   step_uuid: z.string().nullable(),
-  step_state: z.string().nullable(),
+  step_state: z.custom<FlowStepState | null>(),
   phase: z.string().nullable(),
   origin: z.string().nullable(),
   in_band: z.boolean().nullable(),
@@ -48,7 +51,8 @@ const Row = z.object({
   settles: z.boolean(),
   step_started_at: moment.nullable(),
   waiting_for: z.string().nullable(),
-  fault: z.custom<Fault | null>(),
+  fault: z.custom<StoredFault | null>(),
+  step_error: z.string().nullable(),
   until: moment.nullable(),
   progress: z.unknown(),
   attempt: z.number(),
@@ -99,7 +103,7 @@ export async function listFlows(
       select counting.uuid, counting.kind, counting.state, counting.node_uuid, counting.requested_by, counting.started_at,
         counting.ended_at, counting.held, counting.on_hold, counting.error, counting.next_check_at,
         nodes.name, nodes.driver, nodes.conductor_group, nodes.provision_state, ${conductorOfNode(config.conductorTimeoutMs)} as conductor,
-        step.uuid as step_uuid, step.interface, step.step, step.plugin, step.phase, step.origin, step.in_band, step.started_at as step_started_at, step.waiting_for, step.fault,
+        step.uuid as step_uuid, step.interface, step.step, step.plugin, step.phase, step.origin, step.in_band, step.started_at as step_started_at, step.waiting_for, step.fault, step.error as step_error,
         -- a BIOS step has left its reset to it
         (step.interface in ('raid', 'firmware') and exists (
           select 1 from flow_steps bios where bios.flow_uuid = counting.uuid and bios.interface = 'bios' and bios.state = 'succeeded'
@@ -153,7 +157,7 @@ function viewFlow(row: Row, context: Pick<KernelContext, 'conductors'>): FlowSum
   const { interface: stepInterface, step, plugin } = row;
   const isRetrying = row.status === 'retrying';
   const stalled = row.ended_at === null && row.step_state === 'waiting' ? stalledDownload(row.progress) : undefined;
-  const fault = row.status === 'held' ? null : (stalled?.fault ?? row.fault);
+  const fault = row.status === 'held' ? null : (stalled?.fault ?? faultOfRow(row));
   const held = row.held ?? row.on_hold ?? whyUnattended(context, { ...row, conductorGroup: row.conductor_group });
   return {
     uuid: row.uuid,
@@ -185,6 +189,10 @@ function viewFlow(row: Row, context: Pick<KernelContext, 'conductors'>): FlowSum
       isRetrying && row.step_state === 'waiting' && row.run_again === true ? row.next_check_at.toISOString() : null,
     progress: row.progress,
   };
+}
+
+function faultOfRow({ step_state: state, waiting_for: waitingFor, step_error: error, fault }: Row): Fault | null {
+  return state === null ? null : currentFault({ state, waitingFor, error, fault });
 }
 
 function maySkip({ step, phase, origin, step_state: state, in_band: inBand, run_again: runAgain, ...row }: Row) {

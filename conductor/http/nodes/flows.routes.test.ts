@@ -151,6 +151,34 @@ test('a retry says how often it was tried, when again, and until when', async ()
   ]);
 });
 
+test('the code of a wait is not that of the failure which an older conductor has recorded', async () => {
+  const node = await addNode('mixed', 'wait call-back');
+  const uuid = await addFlow(node, { state: 'waiting' }, { step: 'deploy', state: 'running', startedAt: ago(1) });
+  const { db } = api.context;
+  const isIts = eq(flowSteps.flowUuid, uuid);
+  const [step] = await db.select().from(flowSteps).where(isIts);
+  if (!step) throw new Error('no step');
+  const options = {
+    conductor: 'new',
+    now: new Date(),
+    waitingFor: 'first heartbeat',
+    fault: { code: 'ramdisk_silent' },
+  };
+  await db.transaction((tx) => recordStepEvent(tx, step, 'waiting', options as Parameters<typeof recordStepEvent>[3]));
+  const codes = async () => {
+    const { body } = await api.call('GET', `/v1/nodes/${node}/flow`);
+    const [seen] = body['steps'] as { code: unknown }[];
+    return [seen?.code, ((await list()) as { code?: unknown }[])[0]?.code, body['advice']];
+  };
+  expect(await codes()).toEqual(['ramdisk_silent', 'ramdisk_silent', null]);
+  // as a release writes it that has no column for it
+  await db.update(nodes).set({ provisionState: 'deploy failed' }).where(eq(nodes.uuid, node));
+  await db.update(flows).set({ state: 'failed', endedAt: new Date(), error: 'no room' }).where(eq(flows.uuid, uuid));
+  const old = { state: 'failed', endedAt: new Date(), waitingFor: null, error: 'no room' } as const;
+  await db.update(flowSteps).set(old).where(isIts);
+  expect(await codes()).toEqual([null, null, expect.stringContaining('recorded by another release')]);
+});
+
 test('pages, the oldest first, and filters', async () => {
   for (const index of [1, 2, 3]) {
     await addFlow(await addNode(`n${index}`, 'deploying'), { startedAt: ago(index) }, { state: 'running' });

@@ -86,6 +86,15 @@ export type FlowRow = Omit<typeof flows.$inferSelect, 'nodeUuid' | 'kind'> & {
   readonly kind: FlowKindName;
 };
 
+/** A fault as a step's row has it: with what the step was when it was recorded. */
+export interface StoredFault extends Fault {
+  /**
+   * State and a hash of the words: a conductor of an older release moves the step on and leaves the fault as it is, which
+   * then is another's.
+   */
+  readonly of?: string | undefined;
+}
+
 export const flowSteps = pgTable(
   'flow_steps',
   {
@@ -122,7 +131,7 @@ export const flowSteps = pgTable(
     output: jsonb(),
     error: text(),
     /** Code of what it failed by, or waits for; null = neither, or recorded by an older release. */
-    fault: jsonb().$type<Fault>(),
+    fault: jsonb().$type<StoredFault>(),
   },
   (table) => [
     index().on(table.flowUuid, table.position),
