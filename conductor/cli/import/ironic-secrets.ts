@@ -73,18 +73,50 @@ interface DatabaseCommand {
   readonly env: Record<string, string>;
 }
 
+/** Options of a database's URL, and the variable or option of its program that means the same. */
+const knownOptions: Readonly<Record<'sqlite' | 'postgresql' | 'mysql', Readonly<Record<string, string>>>> = {
+  sqlite: {},
+  postgresql: {
+    sslmode: 'PGSSLMODE',
+    sslrootcert: 'PGSSLROOTCERT',
+    sslcert: 'PGSSLCERT',
+    sslkey: 'PGSSLKEY',
+    sslcrl: 'PGSSLCRL',
+    connect_timeout: 'PGCONNECT_TIMEOUT',
+  },
+  mysql: {
+    charset: '--default-character-set',
+    ssl_ca: '--ssl-ca',
+    ssl_cert: '--ssl-cert',
+    ssl_key: '--ssl-key',
+    connect_timeout: '--connect-timeout',
+  },
+};
+
 /** Passwords go by the environment: arguments are everybody's to read. */
 function commandFor(kind: string, url: URL): DatabaseCommand {
   const user = decodeURIComponent(url.username);
   const password = decodeURIComponent(url.password);
   const name = url.pathname.slice(1);
+  const options = [...url.searchParams];
+  const known = knownOptions[kind.startsWith('postgres') ? 'postgresql' : kind === 'sqlite' ? 'sqlite' : 'mysql'];
+  const strange = options.filter(([key]) => known[key] === undefined).map(([key]) => key);
+  if (strange.length > 0) {
+    const words = Object.keys(known).join(', ') || 'none';
+    throw usageError(`--database: ${strange.join(', ')} can't be passed on to the database's program (${words} can)`);
+  }
+  const passed = options.map(([key, value]): [string, string] => [known[key] ?? '', value]);
   if (kind === 'sqlite') {
     return { program: 'sqlite3', args: ['-readonly', '-separator', '\t', name, query], env: {} };
   }
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
   if (kind.startsWith('postgres')) {
     const place = ['-h', host, ...(url.port === '' ? [] : ['-p', url.port]), ...(user === '' ? [] : ['-U', user])];
-    const secret = { PGPASSWORD: password, PGOPTIONS: '-c default_transaction_read_only=on' };
+    const secret = {
+      ...Object.fromEntries(passed),
+      PGPASSWORD: password,
+      PGOPTIONS: '-c default_transaction_read_only=on',
+    };
     return {
       program: 'psql',
       args: ['-XAt', '-F', '\t', ...place, '-d', name, '-c', query],
@@ -92,7 +124,8 @@ function commandFor(kind: string, url: URL): DatabaseCommand {
     };
   }
   const place = ['-h', host, ...(url.port === '' ? [] : ['-P', url.port]), ...(user === '' ? [] : ['-u', user])];
+  const given = passed.map(([option, value]) => `${option}=${value}`);
   const readOnly = '--init-command=set session transaction read only';
-  const args = ['--batch', '--raw', '--skip-column-names', readOnly, ...place, '-e', query, name];
+  const args = ['--batch', '--raw', '--skip-column-names', readOnly, ...given, ...place, '-e', query, name];
   return { program: 'mysql', args, env: { MYSQL_PWD: password } };
 }

@@ -29,8 +29,8 @@ const goals: Readonly<Record<string, FleetNode['goal']>> = {
 /** Reads everything that Baton has a place for, in a few requests for each thousand nodes. */
 export async function readIronic(client: IronicClient, source: string, secrets: DriverSecrets): Promise<Fleet> {
   const [nodes, ports, portgroups, allocations, templates] = [
-    await client.list('/v1/nodes/detail', 'nodes'),
-    await client.list('/v1/ports/detail', 'ports'),
+    await client.list('/v1/nodes/detail', 'nodes', { isRequired: true }),
+    await client.list('/v1/ports/detail', 'ports', { isRequired: true }),
     await client.list('/v1/portgroups/detail', 'portgroups'),
     await client.list('/v1/allocations', 'allocations'),
     await client.list('/v1/deploy_templates?detail=true', 'deploy_templates'),
