@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readSecretsDatabase } from '#conductor/cli/import/ironic-secrets.ts';
+import { errorChain } from '#shared/errors/app-error.ts';
 import { silentLog } from '#shared/log.ts';
 import { type RunResult, run } from '#shared/process/run.ts';
 import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
@@ -130,7 +131,7 @@ test('an Ironic: active nodes are adopted with their allocation, others are mana
   await operator.call('PATCH', '/v1/nodes/spare', [{ op: 'remove', path: '/extra/imported_from' }]);
   const partly = await baton('import', 'ironic', ironic.url, '--back', '--yes');
   expect(partly).toMatchObject({ exitCode: 1, stdout: expect.stringMatching(/^web$/m) as unknown });
-  expect(partly.stderr).toContain('1 of 2 are still there:\n  spare: no import made it');
+  expect(partly.stderr).toContain('1 of 2 are still there:\n  spare (manageable): no import made it');
   await operator.call('DELETE', '/v1/nodes/spare');
   expect((await operator.call('GET', '/v1/nodes'))['nodes']).toEqual([]);
   expect(lives()).toEqual(before);
@@ -149,6 +150,8 @@ test('passwords that the API masks come from a database, and those of another on
     const info = JSON.stringify({ ipmi_password: 'it\'s \\ "ü"' }).replace('ü', '\\u00fc').replaceAll("'", "''");
     await askPostgresql(url, `insert into nodes values ('${uuid}', '${info}')`);
     expect(await readSecretsDatabase(url)).toEqual(new Map([[uuid, { ipmi_password: 'it\'s \\ "ü"' }]]));
+    const refused = readSecretsDatabase(`${url}?sslmode=verify-full`).then(() => 'read', errorChain);
+    expect(await refused).toMatch(/SSL|certificate/);
     await askPostgresql(url, 'drop table nodes');
     await expect(readSecretsDatabase(url)).rejects.toThrow("read nodes of Ironic's database by psql");
   } finally {

@@ -29,7 +29,8 @@ const ipmiSchemes = /^(ipmi|libvirt)$/;
 export function readBmcAddress({ address, username, password, isUnverified }: NamedBmc): BmcFields | string {
   const [, scheme = 'ipmi', insecure, rest = ''] = /^(?:([a-z0-9-]+?)(\+https?)?:\/\/)?(.*)$/i.exec(address) ?? [];
   const kind = scheme.toLowerCase();
-  const place = URL.parse(`http://${rest}`);
+  // a scheme without a usual port, for that one would be dropped
+  const place = URL.parse(`bmc://${rest}`);
   if (!place || place.hostname === '') return `its BMC's address "${address}" is not understood`;
   if (ipmiSchemes.test(kind)) {
     const port = place.port === '' ? undefined : Number(place.port);
@@ -42,7 +43,7 @@ export function readBmcAddress({ address, username, password, isUnverified }: Na
   }
   const info = {
     redfish_address: `${insecure?.toLowerCase() === '+http' ? 'http' : 'https'}://${place.host}`,
-    redfish_system_id: place.pathname === '/' ? undefined : place.pathname,
+    redfish_system_id: /^\/?$/.test(place.pathname) ? undefined : place.pathname,
     redfish_username: username,
     redfish_password: password,
     redfish_verify_ca: isUnverified ? false : undefined,

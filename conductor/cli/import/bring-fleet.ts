@@ -1,8 +1,8 @@
-import type { NodeAnswer } from '#conductor/api/resources.ts';
 import { type Fleet, type FleetNode, textIn } from '#conductor/cli/import/fleet.ts';
-import { describeMissingLogin, importMark } from '#conductor/cli/import/prepare-fleet.ts';
+import { describeMissingLogin } from '#conductor/cli/import/prepare-fleet.ts';
+import { readWorkHere } from '#conductor/cli/import/work-here.ts';
 import { createNodes, type NodeResult } from '#conductor/cli/nodes/create-nodes.ts';
-import { type ApiClient, callFor, getNode, pollMs } from '#conductor/cli/shell/api-client.ts';
+import { type ApiClient, getNode, pollMs } from '#conductor/cli/shell/api-client.ts';
 import type { Clock } from '#shared/clock.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import { inParallel } from '#shared/in-parallel.ts';
@@ -21,6 +21,10 @@ interface Means {
 
 /** So many nodes at once; most of the time they wait for BMCs. */
 const atOnce = 16;
+/** Time after which a node that does not rest is left, in milliseconds. */
+const patienceMs = 600_000;
+/** States that end by somebody else: an agent that calls, or a person. */
+const waiting = /(?: wait| hold|call-back)$/;
 
 /**
  * Makes what is not there yet, and takes each node as far as its goal. No machine is switched: `manage` and `adopt` read the
@@ -62,7 +66,7 @@ async function bringNode(node: FleetNode, result: NodeResult, client: ApiClient,
   }
   const details = [...result.details];
   try {
-    const state = await takeToGoal(node, ident, client, clock);
+    const state = await takeToGoal(node, ident, { client, clock, isNew: result.outcome === 'created' });
     if (node.allocation && state === 'active') details.push(...(await allocate(node, client)));
     if (node.maintenance && result.outcome === 'created') {
       await client.call('PUT', `/v1/nodes/${ident}/maintenance`, { reason: node.maintenance.reason });
@@ -75,16 +79,32 @@ async function bringNode(node: FleetNode, result: NodeResult, client: ApiClient,
   }
 }
 
+interface Way {
+  readonly client: ApiClient;
+  readonly clock: Clock;
+  /** This run has made the node, or found it in enroll: Baton has done nothing to its machine. */
+  readonly isNew: boolean;
+}
+
 /** @throws AppError `command_failed` with what the conductor says of the node */
-async function takeToGoal(node: FleetNode, ident: string, client: ApiClient, clock: Clock): Promise<string> {
+async function takeToGoal(node: FleetNode, ident: string, { client, clock, isNew }: Way): Promise<string> {
   const missing = node.goal === 'enroll' ? undefined : describeMissingLogin(node);
   if (missing !== undefined) throw new AppError('command_failed', missing);
   const state = await restingState(ident, client, clock);
   const verb = nextVerb(state, node.goal);
   if (verb === undefined) return state;
+  if (verb === 'adopt' && !isNew) {
+    const work = await readWorkHere(client, ident);
+    if (work.length > 0) {
+      const kinds = work.join(', ');
+      throw new AppError('command_failed', `Baton has worked on it since (${kinds}): it is left in ${state}`);
+    }
+  }
+  const { maintenance } = await getNode(client, ident, ['maintenance']);
+  if (maintenance) throw new AppError('command_failed', `it is in maintenance: ${verb} would wait for its end`);
   await client.call('PUT', `/v1/nodes/${ident}/states/provision`, { target: verb });
   const next = await restingState(ident, client, clock);
-  if (next !== state && !next.endsWith('failed')) return takeToGoal(node, ident, client, clock);
+  if (next !== state && !next.endsWith('failed')) return takeToGoal(node, ident, { client, clock, isNew });
   const { last_error: reason } = await getNode(client, ident, ['last_error']);
   throw new AppError('command_failed', `${verb}: ${reason ?? `the node is in ${next}`}`);
 }
@@ -96,10 +116,18 @@ function nextVerb(state: string, goal: FleetNode['goal']): 'manage' | 'adopt' | 
   return goal === 'active' && (state === 'manageable' || state === 'adopt failed') ? 'adopt' : undefined;
 }
 
+/** @throws AppError `command_failed` for a node that waits for somebody else, or does not rest in ten minutes */
 async function restingState(ident: string, client: ApiClient, clock: Clock): Promise<string> {
+  const end = clock.now().getTime() + patienceMs;
   for (;;) {
     const node = await getNode(client, ident, ['provision_state', 'target_provision_state', 'reservation']);
-    if (node.target_provision_state === null && node.reservation === null) return String(node.provision_state);
+    const state = String(node.provision_state);
+    if (node.target_provision_state === null && node.reservation === null) return state;
+    if (waiting.test(state)) throw new AppError('command_failed', `it is in ${state}, and was left`);
+    if (clock.now().getTime() > end) {
+      const holder = node.reservation === null ? '' : `, ${node.reservation} is at work on it`;
+      throw new AppError('command_failed', `it is still in ${state} after ten minutes${holder}, and was left`);
+    }
     await clock.sleep(pollMs);
   }
 }
@@ -110,48 +138,4 @@ async function allocate({ name, allocation }: FleetNode, client: ApiClient): Pro
   if (held !== null && held !== undefined) return [];
   await client.call('POST', '/v1/allocations', { ...allocation, node: name });
   return [`allocation ${textIn(allocation, 'name') ?? allocation.uuid}`];
-}
-
-export interface TakenNode {
-  readonly name: string;
-  /** Reason why it is still there; `undefined` = it is out, or would be in a dry run. */
-  readonly error: string | undefined;
-}
-
-/**
- * Takes nodes that an import made out of Baton again, without a look at their machines: maintenance first, in which nothing
- * is torn down. A node of the same name that was made otherwise stays.
- * @returns those of the fleet's names that were there
- */
-export async function takeBack(
-  fleet: Fleet,
-  { client, isDryRun }: { readonly client: ApiClient; readonly isDryRun: boolean },
-): Promise<TakenNode[]> {
-  const taken = await inParallel(
-    fleet.nodes,
-    async ({ name }): Promise<TakenNode | undefined> => {
-      const ident = encodeURIComponent(name);
-      const fields = 'uuid,maintenance,protected,extra';
-      const found = await callFor<NodeAnswer>(client, 'GET', `/v1/nodes/${ident}?fields=${fields}`);
-      if (!found) return undefined;
-      if (textIn(found, 'extra', importMark) === undefined) {
-        return { name, error: `no import made it (its extra has no ${importMark}); baton node delete takes it out` };
-      }
-      if (isDryRun) return { name, error: undefined };
-      try {
-        if (found.protected) {
-          await client.call('PATCH', `/v1/nodes/${ident}`, [{ op: 'add', path: '/protected', value: false }]);
-        }
-        if (!found.maintenance) {
-          await client.call('PUT', `/v1/nodes/${ident}/maintenance`, { reason: 'it goes back to where it came from' });
-        }
-        await client.call('DELETE', `/v1/nodes/${ident}`);
-        return { name, error: undefined };
-      } catch (error) {
-        return { name, error: errorChain(error) };
-      }
-    },
-    { atOnce },
-  );
-  return taken.filter((each) => each !== undefined);
 }

@@ -1,5 +1,6 @@
-import { type BroughtNode, bringFleet, takeBack } from '#conductor/cli/import/bring-fleet.ts';
+import { type BroughtNode, bringFleet } from '#conductor/cli/import/bring-fleet.ts';
 import type { Fleet } from '#conductor/cli/import/fleet.ts';
+import { hideSecretsOf } from '#conductor/cli/import/hide-secrets.ts';
 import { connectIronic } from '#conductor/cli/import/ironic-client.ts';
 import { readSecretsDatabase, readSecretsFile } from '#conductor/cli/import/ironic-secrets.ts';
 import { prepareFleet, readDrivers } from '#conductor/cli/import/prepare-fleet.ts';
@@ -11,6 +12,7 @@ import { readMetal3 } from '#conductor/cli/import/read-metal3.ts';
 import { readTinkerbell } from '#conductor/cli/import/read-tinkerbell.ts';
 import { readMachinesHere, refuseConflicts } from '#conductor/cli/import/refuse-conflicts.ts';
 import { renderFleet } from '#conductor/cli/import/render-fleet.ts';
+import { takeBack } from '#conductor/cli/import/take-back.ts';
 import {
   type Command,
   type CommandContext,
@@ -30,6 +32,7 @@ const options: Readonly<Record<string, CommandOption>> = {
   yes: { meaning: 'do it; without it a table says what would come, and what would not' },
   back: { meaning: 'take these nodes out of Baton again; their machines are left alone' },
   class: { value: 'CLASS', meaning: 'resource class of nodes that have none' },
+  'verify-ca': { meaning: 'verify certificates of BMCs also where the source does not' },
   adopt: { value: 'NODE', repeats: true, meaning: 'a node that runs an instance, though the source does not say so' },
 };
 const details =
@@ -48,11 +51,12 @@ async function bringIn(context: CommandContext, input: CommandInput, read: Fleet
   const strange = adopt.filter((name) => read.nodes.every((node) => node.name !== name));
   if (strange.length > 0) throw usageError(`--adopt: ${read.source} has no node ${strange.join(', ')}`);
   const drivers = await readDrivers(context.client);
-  const fitting = prepareFleet(read, drivers, { adopt, resourceClass: textOption(input, 'class') });
+  const verifyCa = flagOption(input, 'verify-ca');
+  const fitting = prepareFleet(read, drivers, { adopt, verifyCa, resourceClass: textOption(input, 'class') });
   const fleet = refuseConflicts(fitting, await readMachinesHere(context.client));
   if (isDryRun) {
     const text = `${renderFleet(fleet)}nothing was changed: --yes brings them in\n`;
-    print(context, input, { json: withoutSecrets(fleet), text });
+    print(context, input, { json: hideSecretsOf(fleet), text });
     return;
   }
   const onResult = (node: BroughtNode): void => {
@@ -102,29 +106,21 @@ async function readLine(option: string, file: string): Promise<string> {
 async function goBack(context: CommandContext, input: CommandInput, fleet: Fleet, isDryRun: boolean): Promise<void> {
   const taken = await takeBack(fleet, { client: context.client, isDryRun });
   const failed = taken.filter(({ error }) => error !== undefined);
-  const done = taken.filter(({ error }) => error === undefined).map(({ name }) => `${name}\n`);
+  const done = taken
+    .filter(({ error }) => error === undefined)
+    .map(({ name, state }) => `${name}${isDryRun ? ` (${state})` : ''}\n`);
   const head = isDryRun
     ? 'would be taken out of Baton; --yes does it:\n'
     : 'taken out of Baton, their machines left alone:\n';
   print(context, input, { json: taken, text: `${head}${done.join('')}` });
   if (failed.length === 0) return;
-  const lines = failed.map(({ name, error }) => `  ${name}: ${error}`);
+  const lines = failed.map(({ name, state, error }) => `  ${name} (${state}): ${error}`);
   throw new AppError('command_failed', `${failed.length} of ${taken.length} are still there:\n${lines.join('\n')}`);
 }
 
 function describeBrought({ name, outcome, state, details: lines }: BroughtNode): string {
   const place = state === null ? '' : `, ${state}`;
   return `${name}: ${outcome}${place}${lines.length > 0 ? `: ${lines.join(', ')}` : ''}`;
-}
-
-/** A dry run is shown to people, and kept in files. */
-function withoutSecrets(fleet: Fleet): Fleet {
-  const nodes = fleet.nodes.map((node) => {
-    const info = Object.entries((node.fields['driver_info'] ?? {}) as Record<string, unknown>);
-    const masked = info.map(([key, value]) => [key, /password|secret|token|community/i.test(key) ? '******' : value]);
-    return { ...node, fields: { ...node.fields, driver_info: Object.fromEntries(masked) } };
-  });
-  return { ...fleet, nodes };
 }
 
 export const importCommands: readonly Command[] = [

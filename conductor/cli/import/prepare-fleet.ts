@@ -18,6 +18,8 @@ interface Choice {
   readonly resourceClass: string | undefined;
   /** Names of nodes that run an instance, whatever the other system says. */
   readonly adopt: readonly string[];
+  /** Certificates of BMCs are verified, whatever the other system does. */
+  readonly verifyCa?: boolean;
 }
 
 /**
@@ -35,7 +37,11 @@ export function prepareFleet(fleet: Fleet, drivers: KnownDrivers, choice: Choice
   return { ...fleet, nodes };
 }
 
-function prepareNode(node: FleetNode, drivers: KnownDrivers, { resourceClass, adopt }: Choice): FleetNode {
+function prepareNode(
+  node: FleetNode,
+  drivers: KnownDrivers,
+  { resourceClass, adopt, verifyCa = false }: Choice,
+): FleetNode {
   const goal = adopt.includes(node.name) ? 'active' : node.goal;
   if (node.refused !== undefined) return { ...node, goal };
   const driver = drivers.get(node.driver);
@@ -58,6 +64,11 @@ function prepareNode(node: FleetNode, drivers: KnownDrivers, { resourceClass, ad
     fields[document] = kept;
     left.push(...masked.map((key) => `${document}.${key} (masked there)`));
   }
+  const info = objectIn(fields, 'driver_info');
+  if (/^(false|no|off|0)$/i.test(String(info['redfish_verify_ca']))) {
+    if (verifyCa) fields['driver_info'] = { ...info, redfish_verify_ca: true };
+    else left.push("verification of its BMC's certificate (--verify-ca keeps it)");
+  }
   if (resourceClass !== undefined && (fields['resource_class'] ?? null) === null) {
     fields['resource_class'] = resourceClass;
   }
@@ -74,7 +85,7 @@ function withoutMasked(document: unknown): { readonly kept: Json; readonly maske
 
 /** Why a node can't be taken further than `enroll`; `undefined` = it can. Pure. */
 export function describeMissingLogin({ driver, left }: FleetNode): string | undefined {
-  const masked = left.filter((each) => /password|login/.test(each));
+  const masked = left.filter((each) => /^(driver_info\.|the BMC's login)/.test(each));
   if (driver === 'fake-hardware' || masked.length === 0) return undefined;
   return `without ${masked.join(', ')} its BMC can't be asked`;
 }

@@ -1,3 +1,4 @@
+import { isIPv6 } from 'node:net';
 import { parse } from 'yaml';
 import { readBmcAddress } from '#conductor/cli/import/bmc-address.ts';
 import { type Fleet, type FleetNode, given, listIn, objectIn, textIn } from '#conductor/cli/import/fleet.ts';
@@ -78,6 +79,7 @@ function readMachine(machine: Json, name: string, power: Json): FleetNode {
       ...(typeof bmc === 'string' ? {} : bmc),
       name,
       description: textIn(machine, 'description'),
+      ...(machine['locked'] === true ? { protected: true, protected_reason: 'locked in MAAS' } : {}),
       resource_class: textIn(machine, 'pool', 'name'),
       properties: given({
         cpu_arch: archOf(textIn(machine, 'architecture')),
@@ -98,10 +100,7 @@ function readMachine(machine: Json, name: string, power: Json): FleetNode {
     portgroups: [],
     stateThere: status,
     goal: goal ?? 'enroll',
-    left: [
-      ...(Object.keys(power).length === 0 ? ["the BMC's login (give --power)"] : []),
-      ...(machine['locked'] === true ? ['locked (protected, here)'] : []),
-    ],
+    left: Object.keys(power).length === 0 ? ["the BMC's login (give --power)"] : [],
     ...(refused === undefined ? {} : { refused }),
   };
 }
@@ -109,13 +108,18 @@ function readMachine(machine: Json, name: string, power: Json): FleetNode {
 function readPower(kind: string, power: Json): ReturnType<typeof readBmcAddress> {
   const account = { username: textIn(power, 'power_user'), password: textIn(power, 'power_pass') };
   const address = textIn(power, 'power_address') ?? '';
-  if (kind === 'ipmi') return readBmcAddress({ ...account, address: `ipmi://${address || 'unknown'}` });
+  if (kind === 'ipmi') return readBmcAddress({ ...account, address: `ipmi://${bracketed(address) || 'unknown'}` });
   if (kind !== 'redfish') return `Baton has no driver for the power type ${kind || 'of a machine without one'}`;
   const system = textIn(power, 'node_id');
   const path = system === undefined ? '' : `/redfish/v1/Systems/${system}`;
-  const host = address.replace(/^https?:\/\//, '').replace(/\/.*$/, '');
+  const host = bracketed(address.replace(/^https?:\/\//, '').replace(/\/.*$/, ''));
   const scheme = address.startsWith('http://') ? 'redfish+http' : 'redfish';
   return readBmcAddress({ ...account, address: `${scheme}://${host || 'unknown'}${path}`, isUnverified: true });
+}
+
+/** Puts an IPv6 address into brackets, as URLs have it: MAAS takes it without. */
+function bracketed(host: string): string {
+  return isIPv6(host) ? `[${host}]` : host;
 }
 
 /** `amd64/generic` in Ironic's words. */

@@ -7,7 +7,11 @@ import { usageError } from '#conductor/cli/shell/command.ts';
 /** States of a host in which its own system runs (baremetal-operator, apis/metal3.io/v1alpha1). */
 const runningStates = new Set(['provisioned', 'externally provisioned']);
 /** States in which metal3 has seen the BMC's power, and nothing of the host's is under way. */
-const restingStates = new Set(['available', 'ready', 'inspecting', 'preparing', 'match profile']);
+const restingStates = new Set(['available', 'ready', 'match profile']);
+/** States in which metal3 has the machine at work: it boots, gets RAID or BIOS settings, is written or cleaned. */
+const busyStates = new Set(
+  'inspecting,preparing,provisioning,deprovisioning,powering off before delete,deleting'.split(','),
+);
 
 /**
  * Reads BareMetalHosts and the Secrets of their BMCs. Pure but for the files that have been read.
@@ -36,7 +40,8 @@ function readHost(host: Json, name: string, login: Manifests['login']): FleetNod
     password: account.password,
     isUnverified: objectIn(spec, 'bmc')['disableCertificateVerification'] === true,
   });
-  const refused = typeof bmc === 'string' ? bmc : undefined;
+  const busy = busyStates.has(state) ? `it is ${state} there: let that end, or abort it` : undefined;
+  const refused = typeof bmc === 'string' ? bmc : busy;
   const goal = isExternal || runningStates.has(state) ? 'active' : restingStates.has(state) ? 'manageable' : 'enroll';
   return {
     name,

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readBmcAddress } from '#conductor/cli/import/bmc-address.ts';
 import { readSecretsDatabase, readSecretsFile } from '#conductor/cli/import/ironic-secrets.ts';
 import { parseCsv } from '#conductor/cli/import/parse-csv.ts';
-import { prepareFleet } from '#conductor/cli/import/prepare-fleet.ts';
+import { describeMissingLogin, prepareFleet } from '#conductor/cli/import/prepare-fleet.ts';
 import { readCsv } from '#conductor/cli/import/read-csv.ts';
 import { readMaas } from '#conductor/cli/import/read-maas.ts';
 import { readManifests } from '#conductor/cli/import/read-manifests.ts';
@@ -31,6 +31,7 @@ describe('a BMC address of metal3', () => {
     ['redfish://192.0.2.9/redfish/v1/Systems/1', 'redfish', 'https://192.0.2.9', '/redfish/v1/Systems/1', 'ipxe'],
     ['redfish+http://h:8000/redfish/v1/Systems/a', 'redfish', 'http://h:8000', '/redfish/v1/Systems/a', 'ipxe'],
     ['redfish-virtualmedia+https://[2001:db8::1]/s', 'redfish', 'https://[2001:db8::1]', '/s', 'redfish-virtual-media'],
+    ['redfish://h:80/s', 'redfish', 'https://h:80', '/s', 'ipxe'],
     ['ilo5-virtualmedia://h/s', 'redfish', 'https://h', '/s', 'redfish-virtual-media'],
     ['idrac-virtualmedia://h/s', 'idrac', 'https://h', '/s', 'idrac-redfish-virtual-media'],
     ['redfish-uefihttp://h/s', 'redfish', 'https://h', '/s', 'http'],
@@ -146,6 +147,14 @@ describe('hosts of metal3', () => {
     ]);
   });
 
+  test.each(['inspecting', 'preparing', 'provisioning', 'deprovisioning'])('are refused while %s', async (state) => {
+    const status = { provisioning: { state } };
+    const file = await write(`${state}.yaml`, host('a', { bmc: { address: 'redfish://h/s' } }, status));
+    expect(readMetal3(await readManifests([file])).nodes[0]?.refused).toBe(
+      `it is ${state} there: let that end, or abort it`,
+    );
+  });
+
   test('are missed in a file without any, or that is no YAML', async () => {
     const none = await write('none.yaml', 'kind: Secret\n');
     expect(() => readMetal3({ objects: [], login: () => ({}) })).toThrow('there is no BareMetalHost in it');
@@ -192,6 +201,18 @@ describe('machines of MAAS', () => {
       goal: 'manageable',
       fields: { driver_info: { redfish_address: 'https://192.0.2.9', redfish_system_id: '/redfish/v1/Systems/1' } },
     });
+  });
+
+  test('have BMCs with IPv6 addresses, and are protected where they are locked', () => {
+    const at = JSON.stringify({ abc: { power_address: '2001:db8::9', power_user: 'u', power_pass: 'p' } });
+    expect(read({ locked: true }, at)).toMatchObject({
+      fields: { protected: true, driver_info: { ipmi_address: '2001:db8::9' } },
+      left: [],
+    });
+    expect(read({ power_type: 'redfish' }, at)).toMatchObject({
+      fields: { driver_info: { redfish_address: 'https://[2001:db8::9]' } },
+    });
+    expect(read({})?.fields).not.toHaveProperty('protected');
   });
 
   test('are refused amid a change or without a driver, and named without their login', () => {
@@ -293,6 +314,31 @@ test('a fleet fits the conductor: drivers and interfaces that it lacks, and mask
   expect(nodes[1]?.refused).toBe('this conductor has no driver ilo (it has redfish)');
 });
 
+test('a certificate that is not verified there is named, or verified; only masked logins of BMCs keep a node back', () => {
+  const node = {
+    name: 'n1',
+    driver: 'redfish',
+    fields: { driver_info: { redfish_verify_ca: false }, instance_info: { rescue_password: '******' } },
+    traits: [],
+    ports: [],
+    portgroups: [],
+    stateThere: '',
+    goal: 'manageable' as const,
+    left: [],
+  };
+  const prepare = (verifyCa: boolean) =>
+    prepareFleet({ source: 'x', nodes: [node], left: [] }, new Map([['redfish', {}]]), {
+      adopt: [],
+      resourceClass: undefined,
+      verifyCa,
+    }).nodes[0];
+  const [plain, verified] = [prepare(false), prepare(true)];
+  expect(plain?.left).toContain("verification of its BMC's certificate (--verify-ca keeps it)");
+  expect(plain && describeMissingLogin(plain)).toBeUndefined();
+  expect(verified?.fields).toMatchObject({ driver_info: { redfish_verify_ca: true } });
+  expect(verified?.left).toEqual(['instance_info.rescue_password (masked there)']);
+});
+
 describe('passwords that Ironic masks', () => {
   test('come from a file', async () => {
     const file = await write('secrets.yaml', 'n1: {redfish_password: s}\n');
@@ -303,6 +349,9 @@ describe('passwords that Ironic masks', () => {
 
   test('come from no other database than the three', async () => {
     await expect(readSecretsDatabase('oracle://h/x')).rejects.toThrow('--database: it must be sqlite');
+    await expect(readSecretsDatabase('mysql://h/x?ssl_ca=/x&ssl_check=1')).rejects.toThrow(
+      "ssl_check can't be passed on",
+    );
     await expect(readSecretsDatabase('sqlite:////none/x.sqlite')).rejects.toThrow(/read nodes of Ironic's database/);
   });
 });
