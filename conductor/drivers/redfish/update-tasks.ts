@@ -36,11 +36,14 @@ export async function findTask(
 ): Promise<FoundUpdate> {
   const now = before === null ? null : await readTaskPaths(client, signal);
   if (before === null || now === null) return { state: 'nothing' };
+  // a BMC lacks some of the ways, and one behind NAT writes its inner address
+  const known = places.flatMap((place) => (place && ownPath(place, client.origin)) || []);
   const added = now.filter((path) => !before.includes(path));
   const { read, unread } = await readEach(client, added, Task, signal);
   const looks = read.map(({ path, data }) => {
     const { TargetUri: target } = data.Payload ?? {};
-    const isOwn = target ? places.includes(ownPath(target, client.origin)) : undefined;
+    const asked = target ? ownPath(target, client.origin) : undefined;
+    const isOwn = asked === undefined ? undefined : known.includes(asked);
     return { path, isOwn, look: lookAtTask({ status: 200, body: data }) };
   });
   const own = looks.filter(({ isOwn }) => isOwn);
