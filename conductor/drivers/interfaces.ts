@@ -164,12 +164,13 @@ export interface BeforeUpdate {
 }
 
 /**
- * Signs of an update whose answer was lost: its task; something at work that may be it; another version; nothing, which does
- * not say that it has not begun.
+ * Signs of an update whose answer was lost: its task; something at work that may be it; another version; nothing, which says
+ * that it has not begun only where the BMC shows its tasks now, none of them new but others', and the version of before.
  */
 export type FoundUpdate =
   | { readonly state: 'task'; readonly task: string }
-  | { readonly state: 'at work' | 'another version' | 'nothing' };
+  | { readonly state: 'at work' | 'another version' }
+  | { readonly state: 'nothing'; readonly isShown: boolean };
 
 export interface FirmwareInterface {
   getComponents(options?: CallOptions): Promise<readonly FirmwareComponent[]>;

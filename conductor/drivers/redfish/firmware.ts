@@ -99,7 +99,8 @@ export function redfishFirmware(system: RedfishSystem): FirmwareInterface {
       // after the tasks: what has ended meanwhile shows its version
       const { components } = await readFirmware(system, signal);
       const now = components.find((each) => each.component === component)?.version;
-      return { state: now && before.version && now !== before.version ? 'another version' : 'nothing' };
+      if (now && before.version && now !== before.version) return { state: 'another version' };
+      return { state: 'nothing', isShown: found.isShown && now !== null && now === before.version };
     },
     getUpdateProgress: async (task, options) => {
       const { signal } = callDeadline(options, readTimeoutMs);

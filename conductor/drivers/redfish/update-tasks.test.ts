@@ -12,7 +12,7 @@ afterEach(async () => {
 });
 
 /** Looks for an update at a BMC with one task more than before, which was asked for there. */
-async function findWith(target: string, { word = 'Running' } = {}): Promise<FoundUpdate | undefined> {
+async function findWith(target: string, { shown = '1.0.0', word = 'Running' } = {}): Promise<FoundUpdate | undefined> {
   const machine = createMemoryMachine();
   const bmc = await startRedfishSimulator({ machine, username: 'admin', password: 'secret' });
   const type = redfishHardwareType({ run, log: silentLog }, { retryMs: 5 });
@@ -26,7 +26,7 @@ async function findWith(target: string, { word = 'Running' } = {}): Promise<Foun
   bmc.inject({ path: /Tasks\/9$/, body: { Id: '9', TaskState: word, Payload: { TargetUri: target } } });
   const login = { redfish_username: 'admin', redfish_password: 'secret' };
   const { firmware } = type.connect({ redfish_address: bmc.address, ...login });
-  return firmware?.findUpdate('bmc', { version: '1.0.0', tasks: [] });
+  return firmware?.findUpdate('bmc', { version: shown, tasks: [] });
 }
 
 const own = '/redfish/v1/UpdateService/Actions/UpdateService.SimpleUpdate';
@@ -42,5 +42,11 @@ test("one whose request went elsewhere is another's, also where the BMC lacks so
 
 test('one whose request went to what is no link may be it while it runs, and is not taken for it', async () => {
   expect(await findWith('urn:dmtf:job:7')).toEqual({ state: 'at work' });
-  expect(await findWith('urn:dmtf:job:7', { word: 'Completed' })).toEqual({ state: 'nothing' });
+  expect(await findWith('urn:dmtf:job:7', { word: 'Completed' })).toEqual({ state: 'nothing', isShown: false });
+});
+
+test("that nothing has begun is shown by others' tasks only and the version of before", async () => {
+  const reset = '/redfish/v1/Systems/1/Actions/ComputerSystem.Reset';
+  expect(await findWith(reset)).toEqual({ state: 'nothing', isShown: true });
+  expect(await findWith(reset, { shown: '0.9.0' })).toEqual({ state: 'another version' });
 });

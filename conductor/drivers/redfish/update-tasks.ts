@@ -35,7 +35,7 @@ export async function findTask(
   signal: AbortSignal,
 ): Promise<FoundUpdate> {
   const now = before === null ? null : await readTaskPaths(client, signal);
-  if (before === null || now === null) return { state: 'nothing' };
+  if (before === null || now === null) return { state: 'nothing', isShown: false };
   // a BMC lacks some of the ways, and one behind NAT writes its inner address
   const known = places.flatMap((place) => (place && ownPath(place, client.origin)) || []);
   const added = now.filter((path) => !before.includes(path));
@@ -52,5 +52,7 @@ export async function findTask(
   const task = areAtWork ? undefined : (own.findLast(({ look }) => look.state === 'done') ?? own.at(-1));
   if (task) return { state: 'task', task: task.path };
   const mayBeIt = looks.some(({ isOwn, look }) => isOpen(look) && isOwn !== false);
-  return { state: mayBeIt || unread.length > 0 ? 'at work' : 'nothing' };
+  if (mayBeIt || unread.length > 0) return { state: 'at work' };
+  // an empty list may be of a BMC that lists no updates
+  return { state: 'nothing', isShown: now.length > 0 && looks.every(({ isOwn }) => isOwn === false) };
 }

@@ -47,14 +47,35 @@ export async function noteOffOf(context: Pick<StepContext, 'node' | 'record' | '
   await changeOwnHold(context, context.step.uuid, (hold) => ({ ...hold, wasOff: true }));
 }
 
+function ownHold(step: StepContext['step']): Pick<PowerHold, 'step' | 'why'> {
+  return { step: step.uuid, why: `${stepTitle(step)} may be under way` };
+}
+
 async function recordHold({ node, step, clock, record }: StepContext, forMs: number): Promise<void> {
   const powerHold: PowerHold = {
-    step: step.uuid,
+    ...ownHold(step),
     until: new Date(clock.now().getTime() + forMs).toISOString(),
-    why: `${stepTitle(step)} may be under way`,
     ...(step.inBand ? { afterWordMs: forMs } : {}),
   };
   await record((tx) => updateNode(tx, node.uuid, { powerHold }));
+}
+
+/**
+ * Holds power for a step from now on, whether it is held for it by now or not: a resumed step may begin something, too, and a
+ * person may have released the power meanwhile.
+ * @throws AppError `power_held` while it is held for another
+ */
+export async function holdPowerAnew(context: StepContext, forMs: number): Promise<void> {
+  const { node, step, clock, record } = context;
+  const now = clock.now();
+  await record(async (tx) => {
+    const { powerHold: held } = await lockNode(tx, node.uuid);
+    const own = held?.step === step.uuid ? held : undefined;
+    if (!own) requirePowerFree(held, stepTitle(step), now);
+    const untilMs = Math.max(now.getTime() + forMs, own ? Date.parse(own.until) : 0);
+    const powerHold = { ...(own ?? ownHold(step)), until: new Date(untilMs).toISOString() };
+    await updateNode(tx, node.uuid, { powerHold });
+  });
 }
 
 /** Begins a step's time again, for the next of what it does one after the other. */

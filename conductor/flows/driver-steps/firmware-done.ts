@@ -16,7 +16,7 @@ const Done = z.object({
       /** Likewise: from then on the BMC has answered, without its task and with the version of before. */
       lostSince: z.number().nullable().default(null),
       resets: z.number(),
-      /** Likewise: when it was first asked for. */
+      /** Likewise: when it was first seen that the BMC has taken it. */
       since: z.number().nullable().default(null),
     }),
   ),
@@ -27,7 +27,13 @@ const Done = z.object({
     .object({
       component: z.string(),
       before: z.object({ version: z.string().nullable(), tasks: z.array(z.string()).readonly().nullable() }),
+      /** Milliseconds since the epoch: when it was first asked for, which bounds the asking. */
       since: z.number(),
+      /** Likewise: when it was last asked for, or that request last failed; absent where an older release has asked. */
+      lastAt: z.number().nullable().default(null),
+      tries: z.number().default(1),
+      /** The failure of the last request, once it has one; `byBmc` = in the BMC's own words. */
+      failure: z.object({ words: z.string(), byBmc: z.boolean() }).nullable().default(null),
     })
     .nullable()
     .default(null),

@@ -1,5 +1,11 @@
-import type { FoundUpdate } from '#conductor/drivers/interfaces.ts';
-import { freePower, prolongOwnHold, saysItIsOver } from '#conductor/flows/bmc/hold-power.ts';
+import type { BeforeUpdate, FoundUpdate } from '#conductor/drivers/interfaces.ts';
+import {
+  freePower,
+  holdPowerAnew,
+  isHttpAnswer,
+  prolongOwnHold,
+  saysItIsOver,
+} from '#conductor/flows/bmc/hold-power.ts';
 import { requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
 import { withFirmwareImage } from '#conductor/flows/driver-steps/fetch-firmware-image.ts';
 import { type Asked, type Done, note, type Update } from '#conductor/flows/driver-steps/firmware-done.ts';
@@ -11,7 +17,8 @@ import { checkOutboundUrl } from '#shared/peers/outbound-url.ts';
 /**
  * Asks the BMC for an update. Before the request that may begin it, whatever fails is tried again for the retry timeout;
  * after a request whose answer is lost, the update's own time rules: its task or another version shows that it has begun,
- * else it is asked for again.
+ * else it is asked for again, ever more rarely. Its hour counts from the request that the BMC has taken, and power is held
+ * for an hour from each.
  */
 
 interface Setting {
@@ -53,12 +60,13 @@ async function findListed(context: StepContext, { asked }: Done): Promise<string
   }
 }
 
-/** @returns `undefined` = nothing shows that it has begun */
+/** @returns `undefined` = nothing shows that it has begun, and it is to be asked for now */
 async function findBegun(
   context: StepContext,
   done: Done,
-  { component, before, since }: Asked,
+  asked: Asked,
 ): Promise<Update | ConductorStepOutcome | undefined> {
+  const { component, before } = asked;
   const about = `the BMC to show whether it has begun the update of ${component}`;
   let found: FoundUpdate;
   try {
@@ -66,10 +74,10 @@ async function findBegun(
     found = await firmware.findUpdate(component, before, { signal: context.signal });
   } catch (error) {
     if (!isOfBmc(context, error)) throw error;
-    return waitingFor(context, since, `${about}, which does not answer now: ${errorChain(error)}`);
+    return waitingFor(context, lastOf(asked), `${about}, which does not answer now: ${errorChain(error)}`);
   }
-  if (found.state === 'nothing') return undefined;
-  if (found.state === 'at work') return waitingFor(context, since, about);
+  if (found.state === 'nothing') return untilAskedAgain(context, done, asked, found);
+  if (found.state === 'at work') return waitingFor(context, lastOf(asked), about);
   const task = found.state === 'task' ? found.task : null;
   return begun(context, done, { component, task, before: before.version });
 }
@@ -79,7 +87,8 @@ async function begun(
   done: Done,
   update: Pick<Update, 'component' | 'task' | 'before'>,
 ): Promise<Update> {
-  const since = done.asked?.since ?? context.clock.now().getTime();
+  const since = context.clock.now().getTime();
+  await prolongOwnHold(context, updateMs);
   const whole: Update = { ...update, hasEnded: false, pendingSince: null, lostSince: null, resets: 0, since };
   await note(context, { ...done, updates: [...done.updates, whole] });
   return whole;
@@ -92,15 +101,24 @@ function ask(context: StepContext, done: Done, { component, url, checksum }: Set
     (use, limit) => withFirmwareImage({ url, checksum, rules, signal: limit }, use),
     {
       signal: context.signal,
-      beforeAsking: async (before) => {
-        if (done.updates.length > 0) await prolongOwnHold(context, updateMs);
-        if (done.asked?.component === component) return;
-        done.asked = { component, before, since: context.clock.now().getTime() };
-        done.begun = component;
-        await note(context, done);
-      },
+      beforeAsking: (before) => noteAsking(context, done, { component, before }),
     },
   );
+}
+
+/** Holds power, and notes what the BMC showed before the first request. */
+async function noteAsking(
+  context: StepContext,
+  done: Done,
+  { component, before }: { readonly component: string; readonly before: BeforeUpdate },
+): Promise<void> {
+  await holdPowerAnew(context, updateMs);
+  const lastAt = context.clock.now().getTime();
+  const first = { component, before, since: lastAt, tries: 0 };
+  const asked = done.asked?.component === component ? done.asked : first;
+  done.asked = { ...asked, lastAt, tries: asked.tries + 1, failure: null };
+  done.begun = component;
+  await note(context, done);
 }
 
 /** @param asked what was asked for before this time: by a conductor that died, or whose answer was lost */
@@ -113,8 +131,10 @@ async function orLater(
   if (!isOfBmc(context, error)) throw error;
   const reason = `the BMC to accept the update of ${component}: ${errorChain(error)}`;
   const isAsked = done.asked?.component === component;
-  if (isAsked && (asked !== undefined || isUnclear(error))) {
-    return waitingFor(context, done.asked?.since ?? null, reason);
+  if (isAsked && done.asked && (asked !== undefined || isUnclear(error))) {
+    // what fails before the request is sent is no answer to it
+    if (done.asked === asked) return waitingFor(context, lastOf(asked), reason);
+    return waitingForAnswer(context, await noteFailure(context, done, done.asked, error));
   }
   // an older release has noted less before it died
   const mayBeAtIt = !isAsked && done.begun === component && context.isRepeated;
@@ -126,7 +146,68 @@ async function orLater(
   return { kind: 'again', reason, ...faultOf(error), timeoutMs, checkEveryMs: Math.min(retryEveryMs, timeoutMs / 4) };
 }
 
+/** Milliseconds between requests for one update at first; each time twice as many, and at most so many. */
 const retryEveryMs = 5_000;
+const rarestRetryMs = 5 * 60_000;
+/** Time in which a BMC that lists its tasks may take up an update before its failures are believed. */
+const unlistedMs = 5 * 60_000;
+/** Interval of looks for what may have begun, at most. */
+const lookEveryMs = 30_000;
+
+function lastOf({ since, lastAt }: Asked): number {
+  return lastAt ?? since;
+}
+
+/**
+ * Judges what nothing shows: `undefined` = it is to be asked for again.
+ * @throws AppError `bmc_error` with the BMC's own words, where it has shown for minutes that nothing has begun
+ */
+function untilAskedAgain(
+  context: StepContext,
+  { updates }: Done,
+  asked: Asked,
+  { isShown }: { readonly isShown: boolean },
+): ConductorStepOutcome | undefined {
+  const { component, since, tries, failure } = asked;
+  const now = context.clock.now().getTime();
+  const isDue = now >= nextAskMs(context, asked);
+  const isLate = now - since >= Math.max(unlistedMs, context.config.retryTimeoutMs);
+  if (isDue && isLate && isShown && failure?.byBmc) {
+    const message = `the BMC has not begun the update of ${component}, for which it was asked ${tries} times: ${failure.words}`;
+    // updates before this one may wait for the reset that follows all
+    throw new AppError('bmc_error', message, { details: updates.length > 0 ? { mayBeUnderWay: true } : {} });
+  }
+  return isDue && now - since < updateMs ? undefined : waitingForAnswer(context, asked);
+}
+
+/** Gives the time at which it may be asked for again: an image is sent each time, and what refuses it now will later. */
+function nextAskMs({ config }: StepContext, asked: Asked): number {
+  const firstMs = Math.min(retryEveryMs, config.retryTimeoutMs / 4);
+  return lastOf(asked) + Math.min(rarestRetryMs, firstMs * 2 ** (asked.tries - 1));
+}
+
+function waitingForAnswer(context: StepContext, asked: Asked): ConductorStepOutcome {
+  const { component, tries, failure } = asked;
+  const words = failure ? `: ${failure.words}` : '';
+  const reason = `the BMC to accept the update of ${component}${words} (asked ${tries} ${tries === 1 ? 'time' : 'times'})`;
+  const restMs = nextAskMs(context, asked) - context.clock.now().getTime();
+  return waitingFor(context, lastOf(asked), reason, restMs > 0 ? Math.min(lookEveryMs, restMs) : retryEveryMs);
+}
+
+/** Notes the failure of a request that was sent, after which what was asked for may begin as late as now. */
+async function noteFailure(context: StepContext, done: Done, asked: Asked, error: unknown): Promise<Asked> {
+  const failure = { words: context.hide(errorChain(error)), byBmc: hasRefused(error) };
+  const noted = { ...asked, lastAt: context.clock.now().getTime(), failure };
+  done.asked = noted;
+  await prolongOwnHold(context, updateMs);
+  await note(context, done);
+  return noted;
+}
+
+/** Whether the BMC itself has answered, and is not merely busy or behind a proxy that can't reach it. */
+function hasRefused(error: unknown): boolean {
+  return errorCode(error) === 'bmc_error' && isHttpAnswer(error);
+}
 
 /** Forgets that it was asked for what the BMC has certainly not begun. */
 async function takeBack(context: StepContext, done: Done): Promise<void> {

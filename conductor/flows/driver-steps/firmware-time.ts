@@ -9,8 +9,13 @@ const pollMs = 5_000;
  * Waits for what began at `since` (milliseconds since the epoch, `null` = now): its own time rules, whatever the BMC answers
  * meanwhile, and whatever was waited for before it.
  */
-export function waitingFor({ clock }: StepContext, since: number | null, reason: string): ConductorStepOutcome {
+export function waitingFor(
+  { clock }: StepContext,
+  since: number | null,
+  reason: string,
+  checkEveryMs = pollMs,
+): ConductorStepOutcome {
   const nowMs = clock.now().getTime();
   const timeoutMs = Math.max(0, (since ?? nowMs) + updateMs - nowMs);
-  return { kind: 'wait', reason, code: 'bmc_task', timeoutMs, checkEveryMs: pollMs, hasOwnLimit: true };
+  return { kind: 'wait', reason, code: 'bmc_task', timeoutMs, checkEveryMs, hasOwnLimit: true };
 }

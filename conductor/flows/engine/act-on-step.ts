@@ -104,7 +104,8 @@ async function act(
   const stepContext = await loadStepContext(work, { step, isRepeated });
   const definition = context.steps.find(step, flowKinds[flow.kind]);
   let isHeld = (): boolean => node.powerHold?.step === step.uuid;
-  const free = () => (isHeld() ? freePower(stepContext, step.uuid) : undefined);
+  // a resumed step may have held it itself
+  const free = () => (isHeld() || definition?.mustNotLosePower ? freePower(stepContext, step.uuid) : undefined);
   try {
     if (!definition) {
       throw new AppError('not_supported', `this conductor's release knows no step ${step.interface}.${step.step}`);
