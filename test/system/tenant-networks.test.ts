@@ -271,6 +271,7 @@ test('a port group is bonded while its instance runs, and plain while the ramdis
   await operator.waitForState(made, 'available');
   const isDefined = async (port: string) => (await real.vsctl('list-ports', 'br0')).split('\n').includes(port);
   const expectPlan = async () => {
+    await operator.call('PATCH', `/v1/nodes/${made}`, [{ op: 'add', path: '/instance_info', value: demoInstance }]);
     const plan = await baton('plan', made);
     expect(plan).toContain('VLAN 200 in bond 101 (LACP)');
     expect(plan).toContain('add-bond $br bond101 p6 p7 lacp=active');
