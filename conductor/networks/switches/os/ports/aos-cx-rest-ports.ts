@@ -101,15 +101,12 @@ export function readAosCxRest(outputs: readonly string[]): SwitchSnapshot {
     const mirroring = sessions.filter(([, { output_port: ends }]) => namesIn(ends).includes(portId));
     return [
       portId,
-      [
-        ...oddIn(port, portId, deep[portId]),
-        ...mirroring.map(([session]) => `mirror ${session} output_port`),
-        ...(members.has(portId) ? ['interfaces of a LAG'] : []),
-      ],
+      [...oddIn(port, portId, deep[portId]), ...mirroring.map(([session]) => `mirror ${session} output_port`)],
     ] as const;
   });
   return {
-    ...knownPorts(sections, words, (_, portId) => vlansOf(ports[portId])),
+    // a member of a LAG is where that is, whatever stands at the member
+    ...knownPorts(sections, words, (_, portId) => (members.has(portId) ? 'other' : vlansOf(ports[portId]))),
     // a routed one carries no VLAN of the switch
     carried: new Map(Object.entries(ports).flatMap(([portId, { routing }]) => (routing ? [[portId, []]] : []))),
     fixed: new Map(canRoute === false ? Object.keys(ports).map((portId) => [portId, noIsolation]) : []),
