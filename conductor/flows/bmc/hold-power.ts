@@ -65,7 +65,7 @@ async function recordHold({ node, step, clock, record }: StepContext, forMs: num
  * person may have released the power meanwhile.
  * @throws AppError `power_held` while it is held for another
  */
-export async function holdPowerAnew(context: StepContext, forMs: number): Promise<void> {
+export async function holdPowerAgain(context: StepContext, forMs: number): Promise<void> {
   const { node, step, clock, record } = context;
   const now = clock.now();
   await record(async (tx) => {

@@ -1,7 +1,7 @@
 import type { BeforeUpdate, FoundUpdate } from '#conductor/drivers/interfaces.ts';
 import {
   freePower,
-  holdPowerAnew,
+  holdPowerAgain,
   isHttpAnswer,
   prolongOwnHold,
   saysItIsOver,
@@ -112,7 +112,7 @@ async function noteAsking(
   done: Done,
   { component, before }: { readonly component: string; readonly before: BeforeUpdate },
 ): Promise<void> {
-  await holdPowerAnew(context, updateMs);
+  await holdPowerAgain(context, updateMs);
   const lastAt = context.clock.now().getTime();
   const first = { component, before, since: lastAt, tries: 0 };
   const asked = done.asked?.component === component ? done.asked : first;
