@@ -115,6 +115,28 @@ test('a member that is cut off from the others, though it answers here', async (
   });
 });
 
+test('an old list of members says of no node that none runs there', async () => {
+  await inCluster(['n1', 'n2', 'n3'], async (cluster) => {
+    cluster.member('n1').cut();
+    await cluster.waitHealthy(['n2', 'n3']);
+    await cluster.add('n4');
+    await cluster.waitHealthy(['n2', 'n3', 'n4']);
+    const unknown = /^waiting: .*no member has the word of a quorum/;
+    const alone = { endpoints: [cluster.member('n1').url] };
+    const others = ['n2', 'n3', 'n4'].map((name) => cluster.member(name));
+    for (const member of others) member.pause();
+    try {
+      expect(reported(await rounds.removeFrom(cluster, 'n4', alone))).toMatch(unknown);
+      expect(reported(await rounds.removeFrom(cluster, 'n4'))).toMatch(unknown);
+    } finally {
+      for (const member of others) member.resume();
+    }
+    cluster.member('n1').mend();
+    await cluster.waitHealthy();
+    await expectListed(cluster, ['n1', 'n2', 'n3', 'n4']);
+  });
+});
+
 test('a member that answers nobody; without a quorum nothing is done, and with it again the same round goes on', async () => {
   await inCluster(['n1', 'n2', 'n3'], async (cluster) => {
     cluster.member('n2').pause();

@@ -31,6 +31,20 @@ function planned(text: string, own: string, minimum = 1, leader: string | undefi
 
 test.each<[members: string, own: string, minimum: number, plan: string]>([
   ['a b c', '9', 1, 'nothing'],
+  ['a! b! c', '9', 1, 'nothing'],
+  // the list is of a member that may have been cut off since before the node's joined
+  [
+    'a! b? c?',
+    '9',
+    1,
+    "not now: no member has the word of a quorum, so that it is not known whether one of the node's is in it (a is unhealthy, b is unreachable, c is unreachable)",
+  ],
+  [
+    'a+',
+    '9',
+    1,
+    "not now: no member has the word of a quorum, so that it is not known whether one of the node's is in it",
+  ],
   ['a b c', '2', 2, 'remove 2'],
   ['a b c', '1', 2, 'move leader from 1 to 3'],
   ['a b c d e', '3', 4, 'remove 3'],

@@ -24,6 +24,11 @@ export function planRemoval(
   minimum: number,
 ): RemovalPlan {
   const leaving = members.filter(({ id }) => own.has(id));
+  if (leaving.length === 0 && !members.some((member) => isHealthy(member) && !member.isLearner)) {
+    // a member that is cut off has an old list
+    const reason = `no member has the word of a quorum, so that it is not known whether one of the node's is in it${describeAbsent(members.filter((member) => !isHealthy(member)))}`;
+    return { act: 'refuse', reason, mayPass: true };
+  }
   if (leaving.length === 0) return { act: 'nothing' };
   const voters = members.filter(({ isLearner }) => !isLearner);
   const healthy = voters.filter(isHealthy);
