@@ -33,6 +33,12 @@ test.each([
   JSON.stringify({ MACSEC_PROFILE: { p: { primary_cak: hidden, fallback_cak: hidden, primary_ckn: '6162' } } }),
   `primary_cak ${hidden}`,
   ` wpa-psk ascii ${hidden}`,
+  ` mka pre-shared-key ckn 01 cak ${hidden}`,
+  `set security ike policy x pre-shared-key ascii-text "${hidden}"`,
+  ` bfd authentication key-id 1 ${hidden}`,
+  `psk ${hidden}`,
+  `bearer ${hidden}`,
+  JSON.stringify({ wifi: { psk: hidden } }),
   `<encrypted-password>${hidden}</encrypted-password>`,
   `<community>\n<name>${hidden}</name>`,
   `X-Auth-Token: ${hidden}`,
@@ -50,6 +56,7 @@ test.each([
 });
 
 test.each([
+  ' bfd interval 300 min-rx 300 multiplier 3',
   'interface Ethernet1/1\n  description srv12\n  switchport access vlan 100\n  switchport voice vlan 4001',
   'set interfaces ge-0/0/1 unit 0 family ethernet-switching vlan members 100',
   '1    default                          active    Eth1/1, Eth1/2',

@@ -7,10 +7,10 @@ const masked = '******';
 
 /** Words before a secret, on a line or as an element of XML. */
 const word =
-  '(?:[\\w-]*-)?(?:password|passwd|passphrase|secret|passkey|key-string|encrypted-password|authentication-key|pre-shared-key|wpa-psk|md5|auth-pass|priv-pass|auth|priv|key|token(?! \\d+:)|authorization|\\w*cak|rocommunity|rwcommunity)';
+  '(?:[\\w-]*-)?(?:password|passwd|passphrase|secret|passkey|key-string|encrypted-password|authentication-key|pre-shared-key|psk|bearer|md5|auth-pass|priv-pass|auth|priv|key|token(?! \\d+:)|authorization|\\w*cak|rocommunity|rwcommunity)';
 /** Between them and it: kinds of hashes and of logins. */
 const kind =
-  '\\d{1,2}|sha\\d*|sha-?\\d+|encrypted|ciphertext|plaintext|text|ascii|hash|des|3des|aes(?:[ -]?\\d+)?|level \\d+|basic|bearer|key-chain';
+  '\\d{1,2}|ckn \\S+|ascii-text|hexadecimal|sha\\d*|sha-?\\d+|encrypted|ciphertext|plaintext|text|ascii|hash|des|3des|aes(?:[ -]?\\d+)?|level \\d+|basic|bearer|key-chain';
 const gap = `["':=>\\s]+`;
 const value = `"[^"]*"|'[^']*'|[^\\s,;}"'<]+`;
 /** A key may have a name before its kind and itself (MACsec). */
@@ -23,6 +23,8 @@ const firstHops =
   /^(\s*(?:standby|vrrp|vrrp-group|glbp|ip(?:v6)? nhrp)\b.*? authentication (?:text |simple )?)(\S+)$/gim;
 /** Keys of OSPFv3, behind their index. */
 const ospfKeys = /^(\s*(?:ipv6 ospf|ospfv3|area)\b.* ipsec spi \d+ )\S.*$/gim;
+/** Keys of BFD, behind their number. */
+const bfdKeys = /^(\s*bfd\b.*\bkey-id \d+ )\S.*$/gim;
 const communities = /\b(community(?: string)?)((?:["':=>\s]|<name>)+)("[^"]*"|[^\s,;}"'<]+)/gi;
 const trapCommunities =
   /^(\s*snmp-server host \S+(?: (?:traps?|informs?|vrf \S+|version (?:1|2c|3 (?:auth|noauth|priv))|use-vrf \S+))*\s+)(\S+)/gim;
@@ -64,6 +66,7 @@ function maskText(text: string): string {
     .replace(secretWords, maskWord)
     .replace(firstHops, (_, before: string) => `${before}${masked}`)
     .replace(ospfKeys, (_, before: string) => `${before}${masked}`)
+    .replace(bfdKeys, (_, before: string) => `${before}${masked}`)
     .replace(communities, (_, word: string, between: string) => `${word}${between}${masked}`)
     .replace(userNames, (_, word: string, between: string) => `${word}${between}${masked}`);
 }
@@ -79,7 +82,7 @@ function maskValue(value: unknown): unknown {
   return Object.fromEntries(
     Object.entries(value).map(([key, entry]: [string, unknown]) => {
       const name = maskText(key);
-      if (isSecretName(key) || /passkey|hashed|_cak$|^(user_?name|.*_?key|community)$/i.test(key))
+      if (isSecretName(key) || /passkey|hashed|_cak$|^(psk|user_?name|.*_?key|community)$/i.test(key))
         return [name, masked];
       if (secretTables.test(key) && isTable(entry)) return [name, Object.fromEntries(Object.keys(entry).map(numbered))];
       // an Arista's configuration is keys
