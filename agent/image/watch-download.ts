@@ -1,7 +1,7 @@
-import { showUrl } from '#agent/image/fetch/show-url.ts';
 import type { Clock } from '#shared/clock.ts';
 import { errorChain, faultOf } from '#shared/errors/app-error.ts';
 import { isSituation } from '#shared/errors/fault-codes.ts';
+import { showUrl } from '#shared/peers/show-url.ts';
 import { type BytesByOrigin, longestError, type Progress } from '#shared/wire/progress.ts';
 
 /** Reports of a download between two moves of its bytes: a server that is away, or sends nothing, must not look like a plan that goes on. */

@@ -84,7 +84,7 @@ function isFatBootSector(head: Buffer): boolean {
 export type Tables =
   | {
       readonly kind: 'gpt';
-      /** One or more: by the sizes of sectors at whose second one a header stands, an image may bring one for each. */
+      /** Sizes of sector that the table may be for: one, or several where an image has a header for each size. */
       readonly gpts: readonly Gpt[];
       /** Entries in use of the MBR before it. */
       readonly mbr: readonly MbrEntry[];
@@ -99,7 +99,7 @@ export type Tables =
   /** There may be one, of no kind that is read here. */
   | {
       readonly kind: 'unknown';
-      /** In words: `an Apple partition map`. */
+      /** The words for it: `an Apple partition map`. */
       readonly is: string;
     };
 

@@ -8,6 +8,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 import { createJsonMeter, type JsonMeter, parseJson } from '#shared/peers/json-answers.ts';
 import { createLargeAnswers, type LargeAnswer, largeBytes } from '#shared/peers/large-answers.ts';
 import { type PeerKind, type PeerLimits, peerLimits } from '#shared/peers/peer-limits.ts';
+import { showUrl } from '#shared/peers/show-url.ts';
 
 export interface PeerRequest {
   /** The peer as errors name it: `the agent`. */
@@ -195,7 +196,7 @@ export interface Download {
  * @throws AppError `unavailable` for a server that is away, `invalid_argument` for one that answers no file, or too large a one
  */
 export async function downloadFile({ url, to, algorithm, maxBytes, dispatcher, signal }: Download): Promise<string> {
-  const what = `fetch ${new URL(url).origin}${new URL(url).pathname}`;
+  const what = `fetch ${showUrl(url)}`;
   const hash = createHash(algorithm);
   let bytes = 0;
   try {

@@ -1,7 +1,7 @@
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 import type { HttpAnswer } from '#agent/image/fetch/http-body.ts';
-import { showUrl } from '#agent/image/fetch/show-url.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { showUrl } from '#shared/peers/show-url.ts';
 
 export type ContentEncoding = 'gzip' | 'zstd';
 

@@ -2,11 +2,11 @@ import type { Slot, SlotPool } from '#agent/image/decode/slot-pool.ts';
 import { type ContentEncoding, contentEncodingOf } from '#agent/image/fetch/content-encoding.ts';
 import { type HttpAnswer, httpGet, skip } from '#agent/image/fetch/http-body.ts';
 import { refusedStatus } from '#agent/image/fetch/refused-status.ts';
-import { showUrl } from '#agent/image/fetch/show-url.ts';
 import type { Clock } from '#shared/clock.ts';
 import { AppError, faultOf, isRetryable } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
 import type { OutboundRules } from '#shared/peers/outbound-url.ts';
+import { showUrl } from '#shared/peers/show-url.ts';
 
 export interface DownloadOptions {
   readonly urls: readonly string[];

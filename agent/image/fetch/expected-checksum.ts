@@ -5,9 +5,9 @@ import {
   parseChecksumFile,
   strongest,
 } from '#agent/image/fetch/checksum-file.ts';
-import { showUrl } from '#agent/image/fetch/show-url.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { ImageInfo } from '#shared/in-band/image-info.ts';
+import { showUrl } from '#shared/peers/show-url.ts';
 
 interface WantedDigest {
   /** Places of the image, `/images/disk.raw`. */

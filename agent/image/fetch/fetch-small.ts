@@ -2,10 +2,10 @@ import type { KeptConnections } from '#agent/image/fetch/connection.ts';
 import { contentEncodingOf, undoEncoding } from '#agent/image/fetch/content-encoding.ts';
 import { type HttpAnswer, httpGet } from '#agent/image/fetch/http-body.ts';
 import { refusedStatus } from '#agent/image/fetch/refused-status.ts';
-import { showUrl } from '#agent/image/fetch/show-url.ts';
 import { AppError, faultOf } from '#shared/errors/app-error.ts';
 import { isSituation } from '#shared/errors/fault-codes.ts';
 import type { OutboundRules } from '#shared/peers/outbound-url.ts';
+import { showUrl } from '#shared/peers/show-url.ts';
 
 const timeoutMs = 60_000;
 const idleTimeoutMs = 30_000;

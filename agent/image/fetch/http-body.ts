@@ -4,9 +4,9 @@ import {
   type KeptConnections,
   openConnection,
 } from '#agent/image/fetch/connection.ts';
-import { showUrl } from '#agent/image/fetch/show-url.ts';
 import { AppError, isRetryable } from '#shared/errors/app-error.ts';
 import { checkOutboundUrl } from '#shared/peers/outbound-url.ts';
+import { showUrl } from '#shared/peers/show-url.ts';
 
 /** The answer to one GET; the body is read into the caller's memory. HTTP/1.1 as in RFC 9112. */
 export interface HttpAnswer {

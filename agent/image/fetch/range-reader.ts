@@ -2,8 +2,8 @@ import { contentEncodingOf } from '#agent/image/fetch/content-encoding.ts';
 import type { DownloadOptions } from '#agent/image/fetch/download.ts';
 import { type HttpAnswer, httpGet, skip } from '#agent/image/fetch/http-body.ts';
 import { refusedStatus } from '#agent/image/fetch/refused-status.ts';
-import { showUrl } from '#agent/image/fetch/show-url.ts';
 import { AppError, isRetryable } from '#shared/errors/app-error.ts';
+import { showUrl } from '#shared/peers/show-url.ts';
 import { retry } from '#shared/retry.ts';
 
 /** A piece of a file; in bytes. */

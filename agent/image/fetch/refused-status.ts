@@ -1,6 +1,6 @@
-import { showUrl } from '#agent/image/fetch/show-url.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Situation } from '#shared/errors/fault-codes.ts';
+import { showUrl } from '#shared/peers/show-url.ts';
 
 /** Makes the error of a server that has answered with a status in place of the file; another try may help for some. */
 export function refusedStatus(url: string, status: number): AppError {

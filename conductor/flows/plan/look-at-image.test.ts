@@ -135,6 +135,12 @@ test('a URL that the rules refuse is not called', async () => {
   expect(asked).toEqual([]);
 });
 
+test('an address without a host is a sentence, too', async () => {
+  expect(await look({ image_source: 'http:' })).toEqual([
+    expect.stringMatching(/^The image an invalid URL can't be looked at/),
+  ]);
+});
+
 test('nothing is asked where no image is written', async () => {
   asked.length = 0;
   const none = { steps: [], destroys: { disks: [] }, instanceInfo: { image_source: `${base}/no` } };

@@ -4,6 +4,7 @@ import { type PlanFacts, type PlannedStep, stepKey } from '#conductor/model/plan
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import { askPeerForHeaders, type PeerRequest } from '#shared/peers/ask-peer.ts';
 import { checkOutboundUrl, type OutboundRules, outboundAgent } from '#shared/peers/outbound-url.ts';
+import { showUrl } from '#shared/peers/show-url.ts';
 
 /** A plan does not wait for web servers. Milliseconds. */
 const lookMs = 5000;
@@ -55,7 +56,7 @@ export async function lookAtImage(
   ].flatMap(({ what, url }) => (typeof url === 'string' && /^https?:/i.test(url) ? [{ what, url }] : []));
   const found = await Promise.all(
     asked.map(async ({ what, url }) => {
-      const name = `The ${what} ${withoutSecrets(url)}`;
+      const name = `The ${what} ${showUrl(url)}`;
       if (project !== undefined && !rules.allow) {
         return `${name} is not looked at for callers bound to a project, unless ${rules.setting} says what may be fetched: the machine fetches it itself.`;
       }
@@ -143,10 +144,4 @@ async function ask(url: URL, question: Omit<PeerRequest, 'who'>): Promise<FileLo
   };
   const whole = status === 206 ? /\/(\d+)$/.exec(text('content-range') ?? '')?.[1] : text('content-length');
   return { status, type: text('content-type'), bytes: whole === undefined ? undefined : Number(whole) };
-}
-
-/** A login in the address and a signature behind it are nobody's to read. */
-function withoutSecrets(text: string): string {
-  const { origin, pathname } = new URL(text);
-  return `${origin}${pathname}`;
 }

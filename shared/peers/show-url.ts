@@ -1,5 +1,5 @@
 /**
- * An address for messages and logs: origin and path only, since the query may be a signature that gives access to the
+ * Shows an address in messages and logs: origin and path only, since the query may be a signature that gives access to the
  * image.
  */
 export function showUrl(url: string | URL): string {
