@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { callDeadline } from '#conductor/drivers/call-deadline.ts';
 import type { FirmwareComponent, FirmwareInterface } from '#conductor/drivers/interfaces.ts';
+import type { RedfishClient } from '#conductor/drivers/redfish/client/client.ts';
 import { readEach, readMemberPaths } from '#conductor/drivers/redfish/client/collection.ts';
 import { attempted, firstTaken } from '#conductor/drivers/redfish/client/errors.ts';
 import { type Makers, type PushTarget, pushForm, pushForms, pushRaw } from '#conductor/drivers/redfish/client/push.ts';
@@ -92,7 +93,7 @@ export function redfishFirmware(system: RedfishSystem): FirmwareInterface {
     },
     findUpdate: async (component, before, options) => {
       const { signal } = callDeadline(options, inventoryTimeoutMs);
-      const { ways } = await readFirmware(system, signal);
+      const { ways } = await readUpdateService(client, signal);
       const places = [ways.fetchPath, ways.formPath, ways.rawPath];
       const found = await findTask(client, { before: before.tasks, places }, signal);
       if (found.state !== 'nothing') return found;
@@ -171,10 +172,7 @@ async function readFirmware(system: RedfishSystem, signal: AbortSignal): Promise
   const { client } = system;
   const machine = (await system.read(signal)).data;
   const manager = await findManager(system, signal);
-  const root = (await readResource(client, '/redfish/v1/', ServiceRoot, signal)).data;
-  const service = root.UpdateService?.['@odata.id'];
-  const updates = service === undefined ? undefined : (await readResource(client, service, UpdateService, signal)).data;
-  const inventory = updates?.FirmwareInventory?.['@odata.id'];
+  const { root, inventory, ways } = await readUpdateService(client, signal);
   const members = inventory === undefined ? [] : await readMemberPaths(client, inventory, signal);
   const { nics, unread: unreadNics } = await readNics(system, signal);
   const { read: items, unread } = await readEach(client, members, SoftwareInventory, signal);
@@ -200,14 +198,23 @@ async function readFirmware(system: RedfishSystem, signal: AbortSignal): Promise
   return {
     components: [...components, ...nics],
     unread: [...unread, ...unreadNics].map(({ path }) => path),
-    ways: {
-      fetchPath: updates?.Actions?.['#UpdateService.SimpleUpdate']?.target,
-      formPath: updates?.MultipartHttpPushUri || undefined,
-      rawPath: updates?.HttpPushUri || undefined,
-      rawTargets: updates?.HttpPushUriTargetsBusy ? ['an update of its own'] : (updates?.HttpPushUriTargets ?? []),
-    },
+    ways,
     makers: [machine, { Manufacturer: root.Vendor, Model: undefined }],
   };
+}
+
+/** Reads how a BMC takes updates, and where it lists what it has, without the inventory itself. */
+async function readUpdateService(client: RedfishClient, signal: AbortSignal) {
+  const root = (await readResource(client, '/redfish/v1/', ServiceRoot, signal)).data;
+  const service = root.UpdateService?.['@odata.id'];
+  const updates = service === undefined ? undefined : (await readResource(client, service, UpdateService, signal)).data;
+  const ways: Ways = {
+    fetchPath: updates?.Actions?.['#UpdateService.SimpleUpdate']?.target,
+    formPath: updates?.MultipartHttpPushUri || undefined,
+    rawPath: updates?.HttpPushUri || undefined,
+    rawTargets: updates?.HttpPushUriTargetsBusy ? ['an update of its own'] : (updates?.HttpPushUriTargets ?? []),
+  };
+  return { root, inventory: updates?.FirmwareInventory?.['@odata.id'], ways };
 }
 
 interface Nic extends FirmwareComponent {

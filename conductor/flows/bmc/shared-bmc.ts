@@ -1,5 +1,6 @@
 import { and, isNotNull, ne } from 'drizzle-orm';
 import { addressUrl } from '#conductor/drivers/address-url.ts';
+import { findDriver } from '#conductor/drivers/driver-table.ts';
 import type { ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 
@@ -12,7 +13,7 @@ const checkEveryMs = 15_000;
  */
 export async function untilBmcIsFree(context: StepContext, action: string): Promise<ConductorStepOutcome | undefined> {
   const { db, node, clock, config } = context;
-  const host = hostOf(context, node);
+  const host = hostOf(node);
   if (host === undefined) return undefined;
   const { uuid, name, driver, driverInfo, powerHold } = nodes;
   const held = await context.ask(
@@ -23,7 +24,7 @@ export async function untilBmcIsFree(context: StepContext, action: string): Prom
   );
   for (const other of held) {
     const leftMs = other.powerHold ? Date.parse(other.powerHold.until) - clock.now().getTime() : 0;
-    if (leftMs <= 0 || hostOf(context, other) !== host) continue;
+    if (leftMs <= 0 || hostOf(other) !== host) continue;
     return {
       kind: 'again',
       reason: `${action}, which the machine of node ${other.name ?? other.uuid} shares: ${other.powerHold?.why}`,
@@ -37,11 +38,8 @@ export async function untilBmcIsFree(context: StepContext, action: string): Prom
 }
 
 /** Finds host and port of the BMC; `undefined` for a driver without one, or an address that is none. */
-function hostOf(
-  { drivers }: Pick<StepContext, 'drivers'>,
-  node: Pick<StepContext['node'], 'driver' | 'driverInfo'>,
-): string | undefined {
-  const field = drivers.hardwareTypes.find(({ name }) => name === node.driver)?.bmc?.address;
+function hostOf(node: Pick<StepContext['node'], 'driver' | 'driverInfo'>): string | undefined {
+  const field = findDriver(node.driver)?.bmc?.address;
   const address = field === undefined ? undefined : node.driverInfo[field];
   return typeof address === 'string' ? URL.parse(addressUrl(address))?.host : undefined;
 }

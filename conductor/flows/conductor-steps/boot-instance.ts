@@ -159,8 +159,11 @@ async function goByKexec(context: StepContext): Promise<ConductorStepOutcome> {
 }
 
 function awaitDeparture(why: string): ConductorStepOutcome {
-  const reason = `the machine to be on its way by kexec, or to power itself off (${why})`;
-  return { kind: 'wait', reason, code: 'machine_wait', timeoutMs: Infinity, checkEveryMs };
+  return waitForMachine(`the machine to be on its way by kexec, or to power itself off (${why})`);
+}
+
+function waitForMachine(reason: string, everyMs = checkEveryMs): ConductorStepOutcome {
+  return { kind: 'wait', reason, code: 'machine_wait', timeoutMs: Infinity, checkEveryMs: everyMs };
 }
 
 const FellBack = z.object({ deploy_boot: z.literal('reboot'), reason: z.string() });
@@ -170,13 +173,7 @@ async function fallBack({ step, log, record }: StepContext): Promise<ConductorSt
   log.warn({ step: step.step }, 'kexec: the machine is off, it is started from its disk');
   const reason = 'the machine was off, and so had not gone into its system by kexec';
   await record((tx) => noteOutput(tx, step.uuid, { deploy_boot: 'reboot', reason } satisfies z.infer<typeof FellBack>));
-  return {
-    kind: 'wait',
-    reason: 'the machine to be switched on',
-    code: 'machine_wait',
-    timeoutMs: Infinity,
-    checkEveryMs: 1,
-  };
+  return waitForMachine('the machine to be switched on', 1);
 }
 
 /** @param until when the agent has powered off a machine that has not gone */
@@ -186,12 +183,6 @@ async function checkDeparture(context: StepContext, until: Date): Promise<Conduc
   const power = await context.bmc().power.getPowerState({ signal: context.signal });
   if (power === 'power off') return fallBack(context);
   const isOver = context.clock.now().getTime() > until.getTime() + graceMs;
-  if (!isOver || power === undefined) {
-    return awaitAgain(context.step);
-  }
+  if (!isOver || power === undefined) return waitForMachine(context.step.waitingFor ?? '');
   return { kind: 'done', output: { deploy_boot: 'kexec' }, record: runs };
-}
-
-function awaitAgain({ waitingFor }: Pick<StepContext['step'], 'waitingFor'>): ConductorStepOutcome {
-  return { kind: 'wait', reason: waitingFor ?? '', code: 'machine_wait', timeoutMs: Infinity, checkEveryMs };
 }

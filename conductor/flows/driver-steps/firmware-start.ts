@@ -33,7 +33,7 @@ export async function startUpdate(
   setting: Setting,
 ): Promise<Update | ConductorStepOutcome> {
   checkOutboundUrl(`firmware.update: settings: ${setting.component}`, setting.url, context.config.outbound.images);
-  const asked = done.asked?.component === setting.component ? done.asked : undefined;
+  const asked = askedFor(done, setting.component);
   const found = asked && (await findBegun(context, done, asked));
   if (found) return found;
   let started: { readonly before: string | null; readonly task: string | undefined };
@@ -106,6 +106,10 @@ function ask(context: StepContext, done: Done, { component, url, checksum }: Set
   );
 }
 
+function askedFor({ asked }: Done, component: string): Asked | undefined {
+  return asked?.component === component ? asked : undefined;
+}
+
 /** Holds power, and notes what the BMC showed before the first request. */
 async function noteAsking(
   context: StepContext,
@@ -115,7 +119,7 @@ async function noteAsking(
   await holdPowerAgain(context, updateMs);
   const lastAt = context.clock.now().getTime();
   const first = { component, before, since: lastAt, tries: 0 };
-  const asked = done.asked?.component === component ? done.asked : first;
+  const asked = askedFor(done, component) ?? first;
   done.asked = { ...asked, lastAt, tries: asked.tries + 1, failure: null };
   done.begun = component;
   await note(context, done);
@@ -130,16 +134,16 @@ async function orLater(
 ): Promise<ConductorStepOutcome> {
   if (!isOfBmc(context, error)) throw error;
   const reason = `the BMC to accept the update of ${component}: ${errorChain(error)}`;
-  const isAsked = done.asked?.component === component;
-  if (isAsked && done.asked && (asked !== undefined || isUnclear(error))) {
+  const now = askedFor(done, component);
+  if (now && (asked !== undefined || isUnclear(error))) {
     // what fails before the request is sent is no answer to it
-    if (done.asked === asked) return waitingFor(context, lastOf(asked), reason);
-    return waitingForAnswer(context, await noteFailure(context, done, done.asked, error));
+    if (now === asked) return waitingFor(context, lastOf(asked), reason);
+    return waitingForAnswer(context, await noteFailure(context, done, now, error));
   }
   // an older release has noted less before it died
-  const mayBeAtIt = !isAsked && done.begun === component && context.isRepeated;
+  const mayBeAtIt = !now && done.begun === component && context.isRepeated;
   if (mayBeAtIt) return { kind: 'again', reason, ...faultOf(error), timeoutMs: updateMs, checkEveryMs: retryEveryMs };
-  if (isAsked) await takeBack(context, done);
+  if (now) await takeBack(context, done);
   const isPassing = isRetryable(error) || !saysItIsOver(error, context.step) || done.updates.length > 0;
   if (!isPassing) throw error;
   const timeoutMs = context.config.retryTimeoutMs;

@@ -105,7 +105,8 @@ async function act(
   const definition = context.steps.find(step, flowKinds[flow.kind]);
   let isHeld = (): boolean => node.powerHold?.step === step.uuid;
   // a resumed step may have held it itself
-  const free = () => (isHeld() || definition?.mustNotLosePower ? freePower(stepContext, step.uuid) : undefined);
+  const mayHold = mode === 'resume' && !step.inBand && definition?.mustNotLosePower !== undefined;
+  const free = () => (isHeld() || mayHold ? freePower(stepContext, step.uuid) : undefined);
   try {
     if (!definition) {
       throw new AppError('not_supported', `this conductor's release knows no step ${step.interface}.${step.step}`);

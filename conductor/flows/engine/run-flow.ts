@@ -13,8 +13,7 @@ import { isCleaningUp } from '#conductor/model/flow-states.ts';
 import { stepTitle } from '#conductor/model/planned-step.ts';
 import type { Lease } from '#conductor/nodes/node-lease.ts';
 import { listNodePorts } from '#conductor/nodes/ports/port-store.ts';
-import { AppError } from '#shared/errors/app-error.ts';
-import { isSituation } from '#shared/errors/fault-codes.ts';
+import { AppError, inSituation } from '#shared/errors/app-error.ts';
 
 /**
  * Takes the node's open flow as far as it goes now: claim (the caller's lease) → act on the outside world without a
@@ -52,10 +51,8 @@ export async function runFlow(
     if (action.kind === 'give up') {
       const { step } = action;
       const fault = currentFault(step);
-      const situation = fault && isSituation(fault.code) ? fault.code : undefined;
-      const subject = fault?.subject;
-      const error = new AppError('timeout', `gave up waiting for ${step.waitingFor ?? 'it'}`, { situation, subject });
-      await failStep(context, { lease, node, flow, step }, error);
+      const late = new AppError('timeout', `gave up waiting for ${step.waitingFor ?? 'it'}`);
+      await failStep(context, { lease, node, flow, step }, fault ? inSituation(late, fault) : late);
       continue;
     }
     if (flow.abortRequested !== null && !isCleaningUp(flow.state) && mayStopAt(action, flow)) {

@@ -141,9 +141,9 @@ function listed(count: number): (value: Value<Values>) => SQL {
 function valuesOf(rows: readonly EventRow[]): Values {
   const values: Record<string, unknown> = {};
   for (const [place, row] of rows.entries()) {
-    for (const [column] of columns) {
+    for (const [column, type] of columns) {
       const value = row[column];
-      const isJson = (column === 'output' || column === 'fault') && value !== null;
+      const isJson = type === 'jsonb' && value !== null;
       values[`${column}${place}`] = isJson
         ? JSON.stringify(value)
         : value instanceof Date

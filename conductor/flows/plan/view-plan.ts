@@ -3,6 +3,7 @@ import type { EngineContext } from '#conductor/flows/context.ts';
 import { fakesFlow, simulatedWipe } from '#conductor/flows/log/fakes-flow.ts';
 import { predictSeconds, takesAnyTime, typicalSeconds } from '#conductor/flows/log/step-durations.ts';
 import { tenantBindings, tenantMoves, warnOfCables } from '#conductor/flows/network/node-network.ts';
+import { isRefusal } from '#conductor/flows/plan/is-refusal.ts';
 import { lookAtImage } from '#conductor/flows/plan/look-at-image.ts';
 import { type Plan, type PlanRequest, readPlan } from '#conductor/flows/plan/read-plan.ts';
 import { erasingSteps, findKeptChunks } from '#conductor/images/kept-chunks.ts';
@@ -21,7 +22,7 @@ import { describePort } from '#conductor/networks/switch-driver.ts';
 import { bootModeOf } from '#conductor/nodes/boot/boot-mode.ts';
 import { isFastTracked, type UnusedRamdisk, unusedRamdisk } from '#conductor/nodes/boot/ramdisk-boot.ts';
 import { inBandPrefix } from '#shared/bios/bios-setting.ts';
-import { AppError, errorChain } from '#shared/errors/app-error.ts';
+import { errorChain } from '#shared/errors/app-error.ts';
 
 /**
  * The plan as operators read it; nothing is touched.
@@ -125,7 +126,7 @@ async function viewMoves(
       }),
     };
   } catch (error) {
-    if (!(error instanceof AppError) || error.code === 'database_error') throw error;
+    if (!isRefusal(error)) throw error;
     const what = error.code === 'invalid_argument' ? 'The network is not set up' : 'The network is not known';
     return { switch_ports: [], warning: [`${what}: ${errorChain(error)}.`] };
   }

@@ -1,9 +1,9 @@
 import type { ProvisionRequest } from '#conductor/flows/request/provision-request.ts';
-import { requireNoFlow } from '#conductor/flows/request/require-no-flow.ts';
+import { isBeside, requireNoFlow } from '#conductor/flows/request/require-no-flow.ts';
 import type { FlowRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { requireUnsealedTexts } from '#conductor/kernel/secrets/sealed-document.ts';
-import { flowKinds, isBesideStates, kindStartedBy } from '#conductor/model/flow-kinds.ts';
+import { kindStartedBy } from '#conductor/model/flow-kinds.ts';
 import type { FlowKindName, WipeRequest } from '#conductor/model/flow-states.ts';
 import {
   isWordOnRestored,
@@ -28,6 +28,9 @@ export interface FlowFacts {
   /** The node has moved on since the request was decided. */
   readonly seen: AppError | undefined;
 }
+
+/** Flow facts before the flow is read: the transaction reads it. */
+export const noFlow: FlowFacts = { open: undefined, action: undefined, seen: undefined };
 
 /** All that decides on a request beside the node's own row and the request. */
 export interface AdmissionFacts {
@@ -128,8 +131,7 @@ const factRules = {
   },
   openFlow: ({ node, request, event, facts: { flow } }) => {
     if (!flow.open || event === 'unhold' || isWordOnRestored(node, event)) return;
-    const isBeside = Object.hasOwn(flowKinds, flow.open.kind) && isBesideStates(flowKinds[flow.open.kind]);
-    if (isBeside) requireNoFlow(node, flow.open, request.verb);
+    if (isBeside(flow.open)) requireNoFlow(node, flow.open, request.verb);
   },
 } satisfies Record<string, Rule>;
 
@@ -147,8 +149,7 @@ export function admit(node: NodeRow, request: JudgedRequest, facts: AdmissionFac
 
 /** Judges by the node's own row alone. Pure. @param holder the conductor that works on it */
 export function refuseByNode(node: NodeRow, request: JudgedRequest, holder: string | undefined): AppError | undefined {
-  const flow = { open: undefined, action: undefined, seen: undefined };
-  const facts = { holder, cleansByItself: false, found: 'not read', flow } as const;
+  const facts = { holder, cleansByItself: false, found: 'not read', flow: noFlow } as const;
   return refuse(node, request, facts, Object.values(nodeRules));
 }
 

@@ -13,12 +13,12 @@ export interface ProvisionRequest {
   readonly disableRamdisk?: boolean | undefined;
   /** The plan that the operator has read. */
   readonly planHash?: string | undefined;
-  /** In plain text; kept as a hash. */
+  /** Password in plain text; it is kept as a hash. */
   readonly rescuePassword?: string | undefined;
-  /** With `deleted` and `provide`: the disks are wiped in place of automated cleaning, whatever the settings of that. */
+  /** Wipe of the disks at `deleted` and `provide`, in place of automated cleaning and whatever its settings. */
   readonly wipe?: WipeRequest | undefined;
   readonly caller: Pick<Caller, 'user' | 'project' | 'via'>;
-  /** Only while the node has neither owner nor lessee. */
+  /** Whether the request holds only while the node has neither owner nor lessee. */
   readonly isUnowned?: boolean;
   /** The site action that wants it; its flows leave the ramdisk running for each other. */
   readonly actionId?: string | undefined;

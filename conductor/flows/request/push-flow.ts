@@ -3,11 +3,12 @@ import type { FlowsContext } from '#conductor/flows/context.ts';
 import { stopFlow } from '#conductor/flows/engine/finish-flow.ts';
 import { findOpenFlow, listOpenSteps, listSteps, updateFlow } from '#conductor/flows/log/flow-store.ts';
 import { recordStepEvent } from '#conductor/flows/log/step-log.ts';
+import { isBeside } from '#conductor/flows/request/require-no-flow.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
-import { flowKinds, isBesideStates } from '#conductor/model/flow-kinds.ts';
+import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import { isCleaningUp, isEnded } from '#conductor/model/flow-states.ts';
 import { stepKey, stepTitle, whyNotSkipped } from '#conductor/model/planned-step.ts';
 import { changeNote, writeChangeNote } from '#conductor/nodes/node-history.ts';
@@ -112,8 +113,4 @@ export async function abortTeardown(context: FlowsContext, nodeUuid: string, err
   });
   if (isStopped) context.nudge(nodeUuid);
   return isStopped;
-}
-
-function isBeside(flow: Pick<FlowRow, 'kind'> | undefined): boolean {
-  return flow !== undefined && Object.hasOwn(flowKinds, flow.kind) && isBesideStates(flowKinds[flow.kind]);
 }

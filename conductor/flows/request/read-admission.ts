@@ -2,7 +2,14 @@ import { buildConfigDrive } from '#conductor/boot/config-drive.ts';
 import type { FlowsContext } from '#conductor/flows/context.ts';
 import { findOpenFlow } from '#conductor/flows/log/flow-store.ts';
 import { instanceNetworkData } from '#conductor/flows/network/node-network.ts';
-import { type AdmissionFacts, type FlowFacts, isPossible, refuseByNode } from '#conductor/flows/request/admit.ts';
+import { isRefusal } from '#conductor/flows/plan/is-refusal.ts';
+import {
+  type AdmissionFacts,
+  type FlowFacts,
+  isPossible,
+  noFlow,
+  refuseByNode,
+} from '#conductor/flows/request/admit.ts';
 import { requireFirmwareComponents } from '#conductor/flows/request/firmware-requested.ts';
 import type { ProvisionRequest } from '#conductor/flows/request/provision-request.ts';
 import { requireUnmoved } from '#conductor/flows/request/require-no-flow.ts';
@@ -43,9 +50,6 @@ export async function readAdmission(
   const { found, configDrive } = await lookInto(context, node, request);
   return { facts: { ...facts, found }, configDrive };
 }
-
-/** Flow facts before the flow is read: the transaction reads it. */
-export const noFlow: FlowFacts = { open: undefined, action: undefined, seen: undefined };
 
 /** Names of what is looked into; `judge-request.test.ts` has a request that each refuses. */
 export type Finding = 'conductor' | 'interfaces' | 'configDrive' | 'stepUrls' | 'firmware';
@@ -120,7 +124,7 @@ async function refusalOf(attempt: () => unknown): Promise<AppError | undefined> 
     await attempt();
     return undefined;
   } catch (error) {
-    if (error instanceof AppError && error.code !== 'database_error') return error;
+    if (isRefusal(error)) return error;
     throw error;
   }
 }

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { saveAgentSteps } from '#conductor/agents/ask-agent.ts';
 import { insertFlow } from '#conductor/flows/log/flow-store.ts';
-import { admit } from '#conductor/flows/request/admit.ts';
-import { noFlow } from '#conductor/flows/request/read-admission.ts';
+import { admit, noFlow } from '#conductor/flows/request/admit.ts';
 import { requestProvision } from '#conductor/flows/request/request-provision.ts';
 import { startWork } from '#conductor/flows/request/start-work.ts';
 import { anybody } from '#conductor/kernel/caller.ts';

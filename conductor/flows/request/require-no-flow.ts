@@ -26,6 +26,11 @@ export function requireNoFlow(
   );
 }
 
+/** Whether a flow goes on beside the node's states, as a teardown in its clusters does; one of an unknown kind does not. */
+export function isBeside(flow: Pick<FlowRow, 'kind'> | undefined): boolean {
+  return flow !== undefined && Object.hasOwn(flowKinds, flow.kind) && isBesideStates(flowKinds[flow.kind]);
+}
+
 /**
  * Refuses work by hand on a cluster's node where a flow does the same, or a site action's.
  * @param name of the node in its cluster; one that Baton does not know is nobody else's

@@ -2,6 +2,7 @@ import { staticAddresses } from '#conductor/boot/static-addresses.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { fakesFlow } from '#conductor/flows/log/fakes-flow.ts';
 import { findSharedBonds, warnOfCables } from '#conductor/flows/network/node-network.ts';
+import { isRefusal } from '#conductor/flows/plan/is-refusal.ts';
 import { readPlan } from '#conductor/flows/plan/read-plan.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { InterfaceKind } from '#conductor/model/node-words.ts';
@@ -80,7 +81,7 @@ async function withPlannedDeploy(
 
 /** @throws whatever is no refusal */
 function requireRefusal(error: unknown): AppError {
-  if (error instanceof AppError && error.code !== 'database_error') return error;
+  if (isRefusal(error)) return error;
   throw error;
 }
 

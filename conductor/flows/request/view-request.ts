@@ -1,5 +1,6 @@
 import type { PlanView } from '#conductor/api/flows.ts';
 import type { FlowsContext } from '#conductor/flows/context.ts';
+import { isRefusal } from '#conductor/flows/plan/is-refusal.ts';
 import { viewPlan } from '#conductor/flows/plan/view-plan.ts';
 import { admit, type Work } from '#conductor/flows/request/admit.ts';
 import type { ProvisionRequest } from '#conductor/flows/request/provision-request.ts';
@@ -33,7 +34,7 @@ export async function viewRequest(context: FlowsContext, node: NodeRow, request:
     const refused = refusal ? { code: refusal.code, message: errorChain(refusal) } : null;
     return { ...view, refused, warnings: [...(work?.isSkipped ? [nothingToClean] : []), ...view.warnings] };
   } catch (error) {
-    throw refusal && error instanceof AppError && error.code !== 'database_error' ? refusal : error;
+    throw refusal && isRefusal(error) ? refusal : error;
   }
 }
 

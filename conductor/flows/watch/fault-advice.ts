@@ -223,7 +223,7 @@ function describeSilence(lastBoot: FaultFacts['lastBoot']): string {
   );
 }
 
-/** How far the machine got. */
+/** Describes how far the machine got. */
 function describeBoot({ event, detail }: NonNullable<FaultFacts['lastBoot']>): string {
   switch (event) {
     case 'dhcp':

@@ -59,7 +59,8 @@ export async function readAttributeRegistry(
     const found = await findRegistry(client, registry, signal);
     const { Attributes: attributes, Dependencies: dependencies } = found?.RegistryEntries ?? {};
     const described = (attributes ?? []).flatMap((each) => (each ? [each] : []));
-    return new Map(described.map((each) => [each.AttributeName, lasting(each, dependencies ?? [])]));
+    const changing = changingOf(dependencies ?? []);
+    return new Map(described.map((each) => [each.AttributeName, without(each, changing.get(each.AttributeName))]));
   } catch (error) {
     if (error instanceof AppError && error.code === 'bmc_error') return new Map();
     throw error;
@@ -67,18 +68,24 @@ export async function readAttributeRegistry(
 }
 
 /**
- * Leaves out properties that another attribute's value changes (DMTF AttributeRegistry, `MapToProperty`): a bound of this
- * moment is none to hold a request against, as the same request may change what it depends on.
+ * Lists, by attribute, the properties that another attribute's value changes (DMTF AttributeRegistry, `MapToProperty`): a
+ * bound of this moment is none to hold a request against, as the same request may change what it depends on.
  */
-function lasting(
-  attribute: RegistryAttribute,
-  dependencies: readonly (z.infer<typeof Dependency> | null | undefined)[],
-) {
-  const changing = dependencies.flatMap((each) =>
-    each?.Dependency.MapToAttribute === attribute.AttributeName ? [each.Dependency.MapToProperty] : [],
-  );
-  const kept = Object.entries(attribute).filter(([property]) => !changing.includes(property));
-  return { ...Object.fromEntries(kept), AttributeName: attribute.AttributeName } as RegistryAttribute;
+function changingOf(dependencies: readonly (z.infer<typeof Dependency> | null | undefined)[]) {
+  const changing = new Map<string, Set<string>>();
+  for (const each of dependencies) {
+    if (!each) continue;
+    const { MapToAttribute: attribute, MapToProperty: property } = each.Dependency;
+    changing.set(attribute, (changing.get(attribute) ?? new Set()).add(property));
+  }
+  return changing;
+}
+
+/** Leaves out properties of an attribute. */
+function without(attribute: RegistryAttribute, properties: ReadonlySet<string> | undefined): RegistryAttribute {
+  if (!properties) return attribute;
+  const kept = Object.entries(attribute).filter(([property]) => !properties.has(property));
+  return { ...Object.fromEntries(kept), AttributeName: attribute.AttributeName };
 }
 
 /**
