@@ -99,7 +99,7 @@ function route(): void {
   const onTrouble = (error: unknown): void => {
     if (error instanceof LoginNeeded || error instanceof NoAnswer) report(error);
   };
-  state.view = openView(named.view, named.rest, { viewer, onTrouble, onRead: () => undefined });
+  state.view = openView(named.view, named.rest, { viewer, onTrouble });
 }
 
 function show(): void {
@@ -118,14 +118,13 @@ function show(): void {
   if (troubles !== state.troubles) view?.nudge();
   state.troubles = troubles;
   element('nav-attention').textContent = troubles === 0 ? 'Attention' : `Attention ${troubles}`;
+  readOpened();
   if (view) view.paint();
-  else if (named) {
-    readOpened();
-    showNode(named);
-  } else table.show();
+  else if (named) showNode(named);
+  else table.show();
 }
 
-/** The fleet may come to know the node only after its page was opened. */
+/** Reads the node whose page is open, once the fleet knows it, and forgets one whose page was left. */
 function readOpened(): void {
   const uuid = openNode()?.uuid;
   if (uuid === state.readNode) return;

@@ -12,7 +12,7 @@ export class NoAnswer extends Error {
   }
 }
 
-/** With the API's reason. */
+/** Refusal, with the API's reason. */
 export class Refused extends Error {
   readonly status: number;
   constructor(status: number, reason: string) {

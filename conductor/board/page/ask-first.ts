@@ -10,7 +10,7 @@ export interface AskOptions {
   readonly onDone: () => void;
   /** Name of the asking user, as history shows it. */
   readonly user: () => string | null;
-  /** With what was refused, if anything, and by whom. */
+  /** Reports a refusal: what was refused, and by whom. */
   readonly onRefusal: (error: unknown) => void;
 }
 

@@ -77,7 +77,10 @@ export function element(id: string): Element {
 
 const painted = new Map<string, string>();
 
-/** Puts HTML there, where it is other than before, whose text `html` has escaped; what had the keyboard's focus and has an id keeps it. */
+/**
+ * Puts HTML that `html` has escaped into an element, if it differs from what is there. An element with an id keeps the keyboard's
+ * focus.
+ */
 export function paint(id: string, content: Html): void {
   const html = String(content);
   if (painted.get(id) === html) return;

@@ -64,7 +64,7 @@ const renderAbsence = (error: string | undefined): Html =>
 export function openView(
   { title, read }: View,
   rest: string,
-  { viewer, onTrouble, onRead }: { viewer: Viewer; onTrouble: (error: unknown) => void; onRead: () => void },
+  { viewer, onTrouble }: { readonly viewer: Viewer; readonly onTrouble: (error: unknown) => void },
 ): OpenView {
   const state = {
     isOpen: true,
@@ -83,7 +83,9 @@ export function openView(
       (each) => html`<button type="button" id="do-${each.name}" data-name="${each.name}">${each.title}</button>`,
     );
     element('view-title').textContent = title;
-    paint('view-actions', joined(buttons, ' '));
+    // what was read before stays, under the reason why it is read no more
+    const refused = picture && state.error !== undefined && html`<b class="failed">${state.error}</b> `;
+    paint('view-actions', html`${refused}${joined(buttons, ' ')}`);
     for (let index = 0; index < parts; index += 1) paint(`view-${index + 1}`, content[index] ?? nothing);
   };
   const look = async (): Promise<void> => {
@@ -100,13 +102,11 @@ export function openView(
     if ('error' in result) {
       state.error = reasonOf(result.error);
       onTrouble(result.error);
-      paintAll();
     } else {
       state.error = undefined;
       state.picture = result;
-      onRead();
-      paintAll();
     }
+    paintAll();
     if (state.isStale) void look();
     else timer = setTimeout(() => void look(), 'error' in result ? retryMs : result.againMs);
   };

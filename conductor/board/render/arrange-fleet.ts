@@ -43,8 +43,8 @@ export function arrangeFleet(
   const { keyOf }: FleetColumn = fleetColumns[sort.column];
   const { keyOf: nameKeyOf }: FleetColumn = fleetColumns.node;
   const direction = sort.isDown ? -1 : 1;
-  const keyed = rows.map((row) => ({ row, key: keyOf(row) }));
-  keyed.sort((a, b) => direction * compare(a.key, b.key) || compare(nameKeyOf(a.row), nameKeyOf(b.row)));
+  const keyed = rows.map((row) => ({ row, key: keyOf(row), name: nameKeyOf(row) }));
+  keyed.sort((a, b) => direction * compare(a.key, b.key) || compare(a.name, b.name));
   return keyed.map(({ row }) => row);
 }
 

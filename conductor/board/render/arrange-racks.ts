@@ -13,7 +13,7 @@ export interface RackMember {
 export interface Rack {
   /** `null`: of nodes that no rack is noted with. */
   readonly name: string | null;
-  /** From the top of the rack down, then those without a unit in the order of their names. */
+  /** Rows from the top of the rack down, then those without a unit in the order of their names. */
   readonly members: readonly RackMember[];
   /** The worst first; none that is 0. */
   readonly counts: readonly (readonly [NodeStatus, number])[];

@@ -58,7 +58,7 @@ export function arrangeTroubles(flows: Iterable<FlowSummaryView>, nodes: Readonl
   );
 }
 
-/** Lists the nodes whose last flow an operator has broken off, and that rest there. Pure. */
+/** Lists the nodes that rest since an operator aborted their last flow. Pure. */
 export function listAborted(flows: Iterable<FlowSummaryView>, nodes: ReadonlyMap<string, BoardNode>): BoardRow[] {
   const rows: BoardRow[] = [];
   for (const flow of flows) {

@@ -188,7 +188,7 @@ export interface FleetAction extends Pick<BoardAction, 'title' | 'meaning' | 'pl
   readonly nodes: readonly { readonly node: BoardNode; readonly request: ApiRequest }[];
 }
 
-/** By title: each action that one of the rows' nodes may take, those of most nodes first. */
+/** Lists by title each action that one of the rows' nodes may take, those of most nodes first. */
 export function actionsForRows(rows: readonly BoardRow[]): Readonly<Record<string, FleetAction>> {
   const found: Record<string, { action: BoardAction; nodes: { node: BoardNode; request: ApiRequest }[] }> = {};
   for (const { node, flow } of rows) {

@@ -45,7 +45,7 @@ export const isEmpty = (value: Html): boolean => value[made] === '';
 export const foreign = (text: string | null | undefined): Html =>
   text === '' || text === null || text === undefined ? nothing : html`<bdi>${text}</bdi>`;
 
-/** Words for a time, whose exact value is shown when the pointer rests on it. */
+/** Renders a time in words; its exact value is shown while the pointer rests on it. */
 export const renderTime = (iso: string, words: HtmlValue): Html =>
   html`<time datetime="${iso}" title="${iso}">${words}</time>`;
 

@@ -32,7 +32,7 @@ export interface AttentionPicture {
   /** Whether the fleet has been read: before that, no trouble is no peace. */
   readonly isKnown: boolean;
   readonly nodes: readonly BoardNode[];
-  /** Nodes whose last flow an operator has broken off. */
+  /** Nodes whose last flow an operator has aborted. */
   readonly aborted: readonly BoardRow[];
   /** Open flows that nothing is wrong with. */
   readonly working: number;

@@ -44,7 +44,7 @@ export function renderProgress(progress: unknown): Html {
   return html`<span class="progress">${amount}${foreign(phase)}${rate !== undefined && `, ${formatBytes(rate)}/s`}${stalled !== undefined && html`; ${foreign(stalled.reason)}`}</span> `;
 }
 
-/** `since 02:41 (18 m)`, attempts and when it gives up, of a flow that needs somebody. */
+/** Renders the attempts of a flow that waits, when the next one is, and when it gives up. Pure. */
 export function renderWaits(flow: FlowSummaryView, now: Date): readonly Html[] {
   const until = (time: string): string => formatDuration(spanMs(now.toISOString(), time, now));
   const isRetrying = flow.status === 'retrying';

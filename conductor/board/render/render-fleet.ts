@@ -64,7 +64,7 @@ export function renderHead({ columns, sort, mayChange }: FleetLook): Html {
   return html`<tr>${mayChange && html`<td class="c-choose"></td>`}${cells}</tr>`;
 }
 
-/** Rows of the table, each one line. Pure. @param index of the first among all rows */
+/** Renders rows of the table, each as one line. Pure. */
 export function renderRows(rows: readonly BoardRow[], look: FleetLook, now: Date): Html {
   return html`${rows.map((row) => renderRow(row, look, now))}`;
 }

@@ -36,6 +36,7 @@ const flow = (more: Partial<FlowView> = {}): FlowView =>
 const rest: NodePicture = {
   node,
   row: { flow: undefined, node },
+  subject: { node, flow: undefined, onHold: null },
   flow: undefined,
   isRead: true,
   history: [],
@@ -113,7 +114,8 @@ test('an error stands there once, with advice, commands to copy, and the button'
   ];
   const advice = 'Look at the image. Then `baton rebuild n1` tries again.';
   const ended = flow({ steps, state: 'failed', ended_at: '2026-01-01T00:09:00Z', error, advice });
-  const content = renderTab('now', { ...rest, node: failedNode, row: failedRow, flow: ended }, now);
+  const subject = { node: failedNode, flow: ended, onHold: null };
+  const content = renderTab('now', { ...rest, node: failedNode, row: failedRow, subject, flow: ended }, now);
   const text = textOf(content);
   expect(text.split('no such image')).toHaveLength(2);
   expect(text).toContain('Look at the image. Then baton rebuild n1 tries again.');
@@ -124,7 +126,9 @@ test('an error stands there once, with advice, commands to copy, and the button'
 test('a failure that the node has left behind is no trouble any more', () => {
   const ended = flow({ state: 'failed', ended_at: '2026-01-01T00:09:00Z', error: 'long ago' });
   const active = boardNode({ uuid, name: 'n1', provision_state: 'active' });
-  const html = renderTab('now', { ...rest, node: active, row: { flow: undefined, node: active }, flow: ended }, now);
+  const subject = { node: active, flow: ended, onHold: null };
+  const row = { flow: undefined, node: active };
+  const html = renderTab('now', { ...rest, node: active, row, subject, flow: ended }, now);
   expect(String(html)).not.toContain('class="cause');
 });
 
@@ -227,15 +231,16 @@ test('buttons are for who may change something', () => {
 test('machines’ text stays text', () => {
   const evil = `<script>alert(1)</script>"'&`;
   const broken = { ...node, name: evil, last_error: evil, image: evil, owner: evil, rack: evil, rack_unit: 3 };
+  const subject = { node: broken, flow: undefined, onHold: null };
   const picture = {
     ...rest,
     node: broken,
+    subject,
     row: { flow: undefined, node: broken },
     flow: flow({ error: evil, advice: evil, steps: [step({ step: evil, state: 'failed', error: evil, note: evil })] }),
     logs: [{ name: evil, text: evil, bytes: evil.length }],
     history: [{ created_at: '2026-01-01T00:08:00Z', severity: 'ERROR', event: evil, user: evil }],
   };
-  const subject = { node: broken, flow: undefined, onHold: null };
   const tabs = Object.keys(nodeTabs) as (keyof typeof nodeTabs)[];
   const all = [
     renderNodeHead(picture.row, subject, true),

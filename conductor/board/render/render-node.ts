@@ -25,7 +25,9 @@ export interface NodePicture {
   readonly node: BoardNode;
   /** The node and its flow as the fleet has them. */
   readonly row: BoardRow;
-  /** Under way, or the last one; `undefined` = none, or not read yet. */
+  /** The node as its actions see it. */
+  readonly subject: Subject;
+  /** Flow that is under way, or the last one; `undefined` = none, or not read yet. */
   readonly flow: FlowView | undefined;
   /** Whether flow and history have been read. */
   readonly isRead: boolean;
@@ -33,9 +35,9 @@ export interface NodePicture {
   readonly history: readonly HistoryLine[];
   readonly hardware: Hardware;
   readonly mayChange: boolean;
-  /** Once they are asked for. */
+  /** Logs, once they are asked for. */
   readonly logs: readonly ArchivedFile[] | undefined;
-  /** Once it is asked for, by its target. */
+  /** Plan of a target, once it is asked for. */
   readonly plan: NodePlan | undefined;
   /** Rates of the write of an image, while the page was open. */
   readonly rates: readonly RateSample[];
@@ -115,7 +117,7 @@ function renderNow(picture: NodePicture, now: Date): Html {
 const latest = 8;
 
 /** One card: the cause, what to do about it, and the button for it; nothing where nothing is wrong. */
-function renderCause({ node, row, flow, mayChange }: NodePicture): Html {
+function renderCause({ node, row, subject, flow, mayChange }: NodePicture): Html {
   const isOver = flow?.state === 'failed' || flow?.state === 'aborted';
   const rests = [
     ...(flow?.held ? [`held: ${flow.held}`] : []),
@@ -131,14 +133,10 @@ function renderCause({ node, row, flow, mayChange }: NodePicture): Html {
   // one that has ended well since, or whose node has been sent on, is a memory
   if (isOver && row.flow === undefined && status !== 'failed') return nothing;
   const step = row.flow?.step ?? row.flow?.kind ?? flow?.kind;
-  const first = primaryAction({ node, flow: row.flow ?? flow, onHold: flow?.on_hold ?? null });
-  const action =
-    first === undefined
-      ? undefined
-      : actionsFor({ node, flow: row.flow ?? flow, onHold: flow?.on_hold ?? null })[first];
-  const [log] = isOver
-    ? [html`<a class="button" href="#node/${encodeURIComponent(node.name ?? node.uuid)}/logs">Logs</a>`]
-    : [];
+  const first = primaryAction(subject);
+  const action = first === undefined ? undefined : actionsFor(subject)[first];
+  const log =
+    isOver && html`<a class="button" href="#node/${encodeURIComponent(node.name ?? node.uuid)}/logs">Logs</a>`;
   return html`<section class="cause ${status}" aria-label="What is wrong"><h3>${renderStatus(status)} <span>${foreign(step)}</span></h3>
     ${words.map((each) => html`<p class="words">${renderWords(each)}</p>`)}
     ${advice !== null && html`<p class="advice">${renderWords(advice)}</p>`}

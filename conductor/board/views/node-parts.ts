@@ -26,7 +26,7 @@ export function createNodeParts(options: NodePartsOptions): (named: NamedNode) =
   const { fleet, page, openNode, may, asking, onRefusal } = options;
 
   const openFlowOf = (node: BoardNode) => [...fleet.flows.values()].find((each) => each.node_uuid === node.uuid);
-  /** With the flow as the fleet has it, while it is under way: that says what it waits for. */
+  /** Joins a node with its flow as the fleet has it while that is under way, which says what it waits for. */
   const subjectOf = (node: BoardNode): Subject => {
     const { flow } = page.now;
     const open = openFlowOf(node);
@@ -82,10 +82,11 @@ export function createNodeParts(options: NodePartsOptions): (named: NamedNode) =
     }
     const { change: mayChange, openConsoles } = may();
     const row = rowOf(node);
-    paint('node-head', renderNodeHead(row, subjectOf(node), mayChange));
+    const subject = subjectOf(node);
+    paint('node-head', renderNodeHead(row, subject, mayChange));
     paint('node-tabs', renderTabs(node, tab));
     const isBarred = tab === 'console' && !openConsoles;
-    const picture = { node, row, ...page.now, mayChange };
+    const picture = { node, row, subject, ...page.now, mayChange };
     paint(
       'about',
       isBarred ? html`<p class="empty">Consoles are for administrators.</p>` : renderTab(tab, picture, new Date()),
