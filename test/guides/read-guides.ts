@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 /** A fenced block of a guide. */
 export interface GuideBlock {
-  /** From the root of the repository: `docs/install.md`. */
+  /** Path from the root of the repository: `docs/install.md`. */
   readonly page: string;
   /** Second-level heading that it stands under; '' = none yet. */
   readonly heading: string;

@@ -4,9 +4,9 @@ import { type ApiClient, type Json, listAll } from '#conductor/cli/shell/api-cli
 
 /** Nodes and ports that Baton has, as far as they say which machine a node is. */
 export interface MachinesHere {
-  /** With `uuid`, `name`, `driver`, `driver_info`. */
+  /** Nodes of the API, with `uuid`, `name`, `driver`, `driver_info`. */
   readonly nodes: readonly Json[];
-  /** With `address`, `node_uuid`. */
+  /** Ports of the API, with `address`, `node_uuid`. */
   readonly ports: readonly Json[];
 }
 

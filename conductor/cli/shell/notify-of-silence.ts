@@ -10,7 +10,7 @@ type AskWhy = () => Promise<string | undefined>;
 
 /**
  * Says once, on standard error, that the conductor has not answered for two seconds, and why, as soon as that is known.
- * What takes as long as its work takes (`until`) has words of its own.
+ * A call that lasts as long as its work (`until`) has words of its own.
  */
 export function notifyOfSilence(client: ApiClient, { url, clock, notify, askWhy }: SilenceOptions): ApiClient {
   const state = { isSaid: false };
@@ -27,7 +27,7 @@ export function notifyOfSilence(client: ApiClient, { url, clock, notify, askWhy 
     call: async (...request) => {
       if (request[3]?.until) return client.call(...request);
       const answered = new AbortController();
-      // that the answer comes first ends the sleep, and nothing else can fail here
+      // an answer that comes first ends the sleep by an error, and nothing else can fail here
       void say(answered.signal).catch(() => undefined);
       try {
         return await client.call(...request);

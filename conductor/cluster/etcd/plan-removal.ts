@@ -24,18 +24,19 @@ export function planRemoval(
   minimum: number,
 ): RemovalPlan {
   const leaving = members.filter(({ id }) => own.has(id));
-  if (leaving.length === 0 && !members.some((member) => isHealthy(member) && !member.isLearner)) {
-    // a member that is cut off has an old list
-    const reason = `no member has the word of a quorum, so that it is not known whether one of the node's is in it${describeAbsent(members.filter((member) => !isHealthy(member)))}`;
-    return { act: 'refuse', reason, mayPass: true };
-  }
-  if (leaving.length === 0) return { act: 'nothing' };
   const voters = members.filter(({ isLearner }) => !isLearner);
   const healthy = voters.filter(isHealthy);
+  const refuse = (reason: string, mayPass: boolean): RemovalPlan => ({ act: 'refuse', reason, mayPass });
+  if (leaving.length === 0) {
+    if (healthy.length > 0) return { act: 'nothing' };
+    // a member that is cut off has an old list
+    const silent = describeAbsent(members.filter((member) => !isHealthy(member)));
+    const reason = `no member has the word of a quorum, so that it is not known whether one of the node's is in it${silent}`;
+    return refuse(reason, true);
+  }
   const staying = voters.filter(({ id }) => !own.has(id));
   const left = staying.filter(isHealthy);
   const absent = describeAbsent(voters.filter((voter) => !isHealthy(voter)));
-  const refuse = (reason: string, mayPass: boolean): RemovalPlan => ({ act: 'refuse', reason, mayPass });
 
   if (staying.length === 0)
     return refuse(`removing ${describeMembers(leaving)} would leave the cluster without members`, false);

@@ -19,7 +19,7 @@ export const Memory = z.strictObject({
 /** The database as this conductor knows it. */
 export type Memory = Readonly<z.infer<typeof Memory>>;
 
-/** More than ten conductors have connections: the newest of all that ended one after the other is among them. */
+/** Marks that are kept: more than ten conductors have connections, so the newest of all that ended one after the other is among them. */
 const kept = 128;
 const writeEveryMs = 200;
 

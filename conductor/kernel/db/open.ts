@@ -158,8 +158,9 @@ async function openUrl(
     db.transaction((tx) => tx.execute(sql`select pg_logical_emit_message(true, 'baton', '')`));
   const askPlainly = async (text: string) => ({ rows: rowsOf(await db.execute(sql.raw(text))) as never });
   const listener = keepListening(url, () => {
-    // what is wrong with the database, every other query says
-    if (sharing) catchUp().catch(() => undefined);
+    // each later transaction of its own catches up, too; every other query reports what is wrong with the database
+    if (sharing)
+      catchUp().catch((error: unknown) => log.debug({ err: error }, 'catching up after a reconnection failed'));
   });
   const close = async (): Promise<void> => {
     try {

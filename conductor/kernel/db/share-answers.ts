@@ -32,8 +32,8 @@ export function shareAnswers(
     const marks = memory?.marks.filter(({ xid }) => due.has(xid)).slice(-mostMarks) ?? [];
     due.clear();
     if (marks.length === 0) return;
-    await notify(JSON.stringify({ ...memory, marks })).catch(() => {
-      // what is wrong with the database, every other query says; these are sent once it is right
+    await notify(JSON.stringify({ ...memory, marks })).catch((error: unknown) => {
+      log.debug({ err: error }, 'passing on answers failed; it is tried again');
       for (const { xid } of marks) due.add(xid);
     });
   };

@@ -11,7 +11,7 @@ import type { StepKind } from '#shared/wire/step.ts';
 import { PluginTaskArgs, pluginTaskStep } from '#shared/wire/step.ts';
 import { writeToFile } from '#test/simulators/node/write-to-file.ts';
 
-/** Faults that a test may cause. */
+/** A step that fails, and the words that it ends with. */
 interface FailedStep {
   readonly step: string;
   readonly message: string;
@@ -21,6 +21,7 @@ interface FailedStep {
   readonly subject?: string;
 }
 
+/** Faults that a test may cause. */
 export interface NodeFaults {
   /** Step name → the error that it ends with; taken away once it has struck when `once`. */
   failStep?: FailedStep;

@@ -39,7 +39,7 @@ export interface ServiceOptions {
 export interface ServiceState extends ServiceOptions {
   readonly sessions: Map<string, string>;
   readonly tasks: Map<string, { polls: number; readonly failed: boolean; readonly shown?: 'Pending' }>;
-  /** Where the request of each task went, by its id. */
+  /** Paths that the requests of tasks went to, by the task's id. */
   readonly taskTargets: Map<string, string>;
   readonly bios: SimulatedBios;
   readonly storage: SimulatedStorage;

@@ -1,7 +1,4 @@
-/**
- * Outputs as they were recorded, with a change made in their place: all that a simulator's own output of the same command does
- * not show changed stays as the switch printed it.
- */
+/** A change, as a simulator's own output of the command shows it. */
 export interface Change {
   /** The simulator's own output, before and after. */
   readonly before: string;
@@ -10,6 +7,7 @@ export interface Change {
   readonly keyOf?: (line: string) => string;
 }
 
+/** Edits an output in its place: whatever the simulator's own output doesn't show changed stays as the switch printed it. Pure. */
 export function editRecorded(recorded: string, change: Change): string {
   const { before, after } = change;
   if (before === after) return recorded;

@@ -18,7 +18,7 @@ export interface SwitchFace {
 
 export interface ShellSession {
   readonly prompt: () => string;
-  /** Default: any of a terminal's and a program's. */
+  /** End of a typed line; any that terminals and programs send unless given. */
   readonly lineEnd?: '\r';
   /** Whether lines are the input of a command that was given before; Ctrl-D ends it. */
   readonly isTyping?: () => boolean;

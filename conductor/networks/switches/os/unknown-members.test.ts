@@ -17,7 +17,7 @@ import { sonic } from '#conductor/networks/switches/os/sonic.ts';
 import { vlansOf } from '#conductor/networks/switches/ovs-port-rows.ts';
 import * as fc from '#test/fuzz/fast-check.ts';
 
-/** Over drawn mixtures of lines at a bond and at its member, a member that may be in a network is never read as isolated. */
+/** Property over drawn mixtures of lines at a bond and at its member: a member that may be in a network is never read as isolated. */
 
 interface System {
   readonly os: SwitchOs;

@@ -14,7 +14,7 @@ interface Question {
 export type RuleMatches = (rule: string, regex: string, text: string) => boolean;
 
 interface MatchLimits {
-  /** For all questions of one pass. An ordinary expression takes less than a millisecond. */
+  /** Limit for all questions of one pass. An ordinary expression takes less than a millisecond. */
   readonly milliseconds: number;
   /** Megabytes of the thread's heap, which has a copy of each text. */
   readonly memoryMb: number;
@@ -58,10 +58,7 @@ const inTurn = limitAtOnce({
   most: 1,
   waiting: {
     most: mostWaiting,
-    refusal: () =>
-      new AppError('unavailable', 'inspection rules are being applied to others; try again in a minute', {
-        retryable: true,
-      }),
+    refusal: () => new AppError('unavailable', 'inspection rules are being applied to others; try again in a minute'),
   },
 });
 
