@@ -17,6 +17,13 @@ test('while something is done about nodes there is no look either: what is left 
   expect(restAfter({ tookMs: 400, actedMs: 100 })).toBe(2_600);
 });
 
+test('while nodes wait for their turn, a beat rests no longer than it has looked', () => {
+  expect(restAfter({ tookMs: 2_600, actedMs: 2_000, isBehind: true })).toBe(600);
+  expect(restAfter({ tookMs: 2_600, actedMs: 2_000, isBehind: false })).toBe(3_400);
+  expect(restAfter({ tookMs: 4_100, actedMs: 4_000, isBehind: true })).toBe(1_000);
+  expect(restAfter({ tookMs: 9_000, actedMs: 0, isBehind: true })).toBe(5_000);
+});
+
 const minute = 60_000;
 
 test('a node that gets no further is reported after an hour, two, four; progress begins again', () => {

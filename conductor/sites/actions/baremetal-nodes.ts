@@ -22,6 +22,7 @@ import {
   stopReason,
   workingNodes,
 } from '#conductor/sites/actions/settle-run.ts';
+import type { Turn } from '#conductor/sites/nodes/advance-nodes.ts';
 import type { NodeOrder, TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
 import { serviceSeconds } from '#conductor/sites/nodes/request-cluster-flow.ts';
 import type { Site } from '#conductor/sites/site.ts';
@@ -41,11 +42,14 @@ const actRatio = 1 / 4;
 
 /**
  * Between two beats while nodes move, in milliseconds: looks take a tenth of the time, as long as one takes no more than
- * half a second, which is that of thousands of nodes. Pure.
+ * half a second, which is that of thousands of nodes. While nodes wait for their turn, a beat rests no longer than it has
+ * looked: flows that have not begun need no processor. Pure.
  * @param actedMs of the beat; the rest of it has looked, and recorded what it saw
  */
-export function restAfter({ tookMs, actedMs }: { readonly tookMs: number; readonly actedMs: number }): number {
-  const rest = Math.max(restMs.shortest, lookRatio * (tookMs - actedMs) - actedMs, actRatio * actedMs);
+export function restAfter({ tookMs, actedMs, isBehind = false }: { readonly tookMs: number } & Partial<Turn>): number {
+  const acted = actedMs ?? 0;
+  const lookedMs = tookMs - acted;
+  const rest = Math.max(restMs.shortest, isBehind ? lookedMs : lookRatio * lookedMs - acted, actRatio * acted);
   return Math.min(rest, restMs.longest);
 }
 
@@ -75,16 +79,16 @@ export async function baremetalNodes(work: ActionWork): Promise<StepEnd> {
   let state: BeatState = { run, doing: new Map(), doingRecordedAt: 0, seen: new Map(), stalls: new Map() };
   for (;;) {
     const begunAt = performance.now();
-    const acted = { ms: 0 };
-    const beat = await beatOnce(timeActs(work, acted), { site, teardown }, state);
+    const turn = { actedMs: 0, isBehind: false };
+    const beat = await beatOnce(noteTurn(work, turn), { site, teardown }, state);
     if (beat.isOver) return endOf(beat.state.run, beat.isStopped);
     ({ state } = beat);
     const tookMs = performance.now() - begunAt;
     context.metrics.siteBeatSeconds.observe(tookMs / 1000);
-    const pauseMs = restAfter({ tookMs, actedMs: acted.ms });
+    const pauseMs = restAfter({ tookMs, ...turn });
     if (beat.hasBegun) continue;
     await context.clock.sleep(pauseMs, signal);
-    if (!beat.hasMoved && pauseMs < siteBeatMs) await bell.rest(siteBeatMs - pauseMs, signal);
+    if (!beat.hasMoved && !turn.isBehind && pauseMs < siteBeatMs) await bell.rest(siteBeatMs - pauseMs, signal);
   }
 }
 
@@ -94,16 +98,14 @@ function withServiceTime(site: Site, { kubeconfigFile }: ActionWork['context']['
   return isWaited ? { ...site, timeouts: { ...site.timeouts, service: serviceSeconds(site.settings) } } : site;
 }
 
-function timeActs(work: ActionWork, acted: { ms: number }): ActionWork {
+function noteTurn(work: ActionWork, noted: Turn): ActionWork {
   const { operations } = work;
-  const onActed = (ms: number): void => {
-    acted.ms += ms;
-  };
+  const onTurn = (turn: Turn): void => void Object.assign(noted, turn);
   return {
     ...work,
     operations: {
       ...operations,
-      advanceNodes: (context, given) => operations.advanceNodes(context, { ...given, onActed }),
+      advanceNodes: (context, given) => operations.advanceNodes(context, { ...given, onTurn }),
     },
   };
 }
@@ -144,7 +146,7 @@ async function beatOnce(
   const settle = (run: SiteRun, wanted: FlowRequest): Settled =>
     settleRun(run, { request: wanted, now: work.now(), timeouts: site.timeouts });
   const foreseen = settle(after, request);
-  const doing = doingOf(outcomes);
+  const doing = doingOf(outcomes, orders, state.seen);
   const changes = [...doing].filter(([name, remark]) => !isDeepStrictEqual(state.doing.get(name), remark));
   const isDoingDue = changes.length > 0 && work.now() - state.doingRecordedAt >= doingEveryMs;
   const isPaused = request === 'hold';
@@ -209,10 +211,19 @@ function ordersOf(
   });
 }
 
-function doingOf(outcomes: ReadonlyMap<string, NodeOutcome>): Map<string, Remark> {
-  const doing = new Map<string, Remark>();
-  for (const [name, outcome] of outcomes) if (outcome.state === 'working') doing.set(name, outcome.doing);
-  return doing;
+/** Lists the work of nodes; those that have not had their turn do what they did. */
+function doingOf(
+  outcomes: ReadonlyMap<string, NodeOutcome>,
+  orders: readonly NodeOrder[],
+  before: ReadonlyMap<string, Remark>,
+): Map<string, Remark> {
+  return new Map(
+    orders.flatMap(({ node: { name } }): [string, Remark][] => {
+      const outcome = outcomes.get(name);
+      const doing = outcome?.state === 'working' ? outcome.doing : outcome === undefined ? before.get(name) : undefined;
+      return doing === undefined ? [] : [[name, doing]];
+    }),
+  );
 }
 
 /** Selects what is recorded of those that are at work still: with a new phase the row starts over. */

@@ -228,7 +228,8 @@ export interface InTurnOptions {
   readonly now?: () => number;
 }
 
-function shuffle<Item>(items: readonly Item[]): Item[] {
+/** Makes a copy in random order. */
+export function shuffle<Item>(items: readonly Item[]): Item[] {
   const shuffled = [...items];
   for (let last = shuffled.length - 1; last > 0; last -= 1) {
     const other = Math.floor(Math.random() * (last + 1));

@@ -1,11 +1,13 @@
-import { eq } from 'drizzle-orm';
+import { eq, inArray } from 'drizzle-orm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { allocations } from '#conductor/kernel/db/schema/allocation.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { inWords } from '#conductor/model/testing/in-words.ts';
 import { actOnNode } from '#conductor/sites/nodes/act-on-node.ts';
+import { advanceNodes, type Turn } from '#conductor/sites/nodes/advance-nodes.ts';
 import { readFacts } from '#conductor/sites/nodes/read-facts.ts';
 import { writesImage } from '#conductor/sites/nodes/testing/writes-image.ts';
+import { waitUntil } from '#test/lab/wait-until.ts';
 import { type FakeSite, newAction, newSiteNode, siteOf, startFakeSite } from '#test/support/fake-site.ts';
 
 let site: FakeSite;
@@ -23,6 +25,29 @@ test('many nodes at a time go from nothing to active', async () => {
   expect(await site.run(given, { action, phase: 'prepare' })).toEqual(done);
   expect(await site.run(given, { action, phase: 'deploy' })).toEqual(done);
   for (const { name } of given) expect(await site.flowsOf(name)).toEqual(wholeWay);
+});
+
+test('of many nodes without a flow a part has its turn in a beat, and all of them have it in some beats', async () => {
+  const given = Array.from({ length: 130 }, () => newSiteNode());
+  const orders = given.map((node) => ({ node, phase: 'prepare' as const }));
+  const action = newAction();
+  const beat = async () => {
+    const turns: Turn[] = [];
+    const onTurn = (turn: Turn): void => void turns.push(turn);
+    const work = { action, site: siteOf(given), orders, onTurn, mayTakeMs: 0 };
+    const outcomes = await advanceNodes(site.context(), work);
+    return { looked: outcomes.size, turns };
+  };
+  const first = await beat();
+  expect(first.looked).toBe(128);
+  expect(first.turns).toMatchObject([{ isBehind: true }]);
+  const enrolled = async () => {
+    await beat();
+    const names = given.map(({ name }) => name);
+    const { db } = site.context();
+    return (await db.$count(nodes, inArray(nodes.name, names))) === names.length || undefined;
+  };
+  await waitUntil('all to be enrolled', enrolled, { timeoutMs: 240_000, everyMs: 1 });
 });
 
 test('two conductors at once do nothing twice', async () => {
