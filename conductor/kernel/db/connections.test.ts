@@ -38,6 +38,13 @@ const words = async (): Promise<unknown[]> => {
 const write = (word: string) => sql`insert into written values (${word})`;
 const terminate = (pid: unknown) => admin.query('select pg_terminate_backend($1)', [pid]);
 
+test('connections have their settings, whatever those of the server are', async () => {
+  await admin.query("do $$ begin execute format('alter database %I set jit = on', current_database()); end $$");
+  const { db } = connect();
+  const settings = sql`select current_setting('jit') as jit, current_setting('random_page_cost') as page`;
+  expect(rowsOf(await db.execute(settings))).toEqual([{ jit: 'off', page: '1.1' }]);
+});
+
 test('a transaction whose connection is cut while others wait for the pool writes nothing, also not later', async () => {
   const { db } = connect();
   const busy = Promise.withResolvers<void>();

@@ -79,7 +79,8 @@ export function openConnections(url: string, options: PoolOptions): Connections 
     query_timeout: options.answerMs,
     statement_timeout: statementMs,
     idle_in_transaction_session_timeout: idleInTransactionMs,
-    options: '-c random_page_cost=1.1',
+    // machine code, which PostgreSQL makes for each large statement, takes longer than any of ours
+    options: '-c random_page_cost=1.1 -c jit=off',
     // as the pool makes them: with its own options
     Client: PreparingClient as unknown as new () => ClientBase,
   });
