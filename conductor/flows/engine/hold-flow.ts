@@ -8,6 +8,9 @@ import { isCleaningUp } from '#conductor/model/flow-states.ts';
 import { nodeFaults } from '#conductor/model/node-words.ts';
 import { holdLease } from '#conductor/nodes/node-lease.ts';
 
+/** Periods between two looks at a flow that a node's maintenance holds: its end nudges, and thousands may be held at once. */
+const heldPeriods = 12;
+
 /** Verbs that are possible in maintenance. */
 const askedFor: ReadonlySet<FlowRow['kind']> = new Set(['teardown', 'restore']);
 
@@ -33,7 +36,7 @@ export async function holdInMaintenance(
     const held = holds ? `node is in maintenance${node.maintenanceReason ? `: ${node.maintenanceReason}` : ''}` : null;
     if (holds) {
       const heldSince = flow.heldSince ?? now;
-      await updateFlow(tx, flow.uuid, { held, heldSince, checkInMs: context.config.reconcileIntervalMs });
+      await updateFlow(tx, flow.uuid, { held, heldSince, checkInMs: heldPeriods * context.config.reconcileIntervalMs });
     } else {
       await prolongWaits(tx, flow.uuid, now.getTime() - (flow.heldSince ?? now).getTime());
       await updateFlow(tx, flow.uuid, { held, heldSince: null, checkInMs: 0 });

@@ -1,6 +1,6 @@
 import { eq, sql } from 'drizzle-orm';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { insertFlow, makeOpenFlowsDue, pruneFlows, updateFlow } from '#conductor/flows/log/flow-store.ts';
+import { insertFlow, listDueNodes, makeOpenFlowsDue, pruneFlows, updateFlow } from '#conductor/flows/log/flow-store.ts';
 import { planSteps } from '#conductor/flows/plan/plan-steps.ts';
 import { flowSteps, flows } from '#conductor/kernel/db/schema/flow.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
@@ -30,6 +30,24 @@ test('keeps the newest 20 ended flows of each node, and every open one', async (
   const left = (await db.select().from(flows)).map((flow) => flow.uuid);
   expect(left.toSorted()).toEqual([...ended.slice(3), ...others].toSorted());
   expect(await db.select().from(flowSteps)).toHaveLength(left.length);
+});
+
+test('of what is due the held ones come last, however long they have been due', async () => {
+  const { db } = api.context;
+  await db.delete(flows);
+  const add = async (held: string | null, dueSeconds: number): Promise<string> => {
+    const { uuid: nodeUuid } = await api.call('POST', '/v1/nodes', { driver: 'fake-hardware' });
+    const steps = planSteps(flowKinds.verify, { requested: [] });
+    const uuid = await db.transaction((tx) => insertFlow(tx, { nodeUuid, kind: 'verify', steps }));
+    const nextCheckAt = sql`now() - make_interval(secs => ${dueSeconds})`;
+    await db.update(flows).set({ held, nextCheckAt }).where(eq(flows.uuid, uuid));
+    return nodeUuid;
+  };
+  const held = [await add('node is in maintenance', 500), await add('node is in maintenance', 400)];
+  const free = [await add(null, 2), await add(null, 1)];
+  const due = (limit: number) => listDueNodes(db, { group: '', drivers: ['fake-hardware'], limit });
+  expect(await due(2)).toEqual(free);
+  expect(await due(4)).toEqual([...free, ...held]);
 });
 
 test.each([

@@ -213,7 +213,8 @@ export async function listDueNodes(
     .innerJoin(nodes, eq(nodes.uuid, flows.nodeUuid))
     .leftJoin(nodeLeases, eq(nodeLeases.nodeUuid, flows.nodeUuid))
     .where(and(isNull(flows.endedAt), attendedBy(worker), lte(flows.nextCheckAt, sql`now()`), isFree(nodeLeases)))
-    .orderBy(flows.nextCheckAt)
+    // held ones have nothing to be done about them, and after a restore all are held
+    .orderBy(sql`${flows.held} is not null`, flows.nextCheckAt)
     .limit(limit);
   return rows.map((row) => row.nodeUuid);
 }
