@@ -77,6 +77,30 @@ test('an agent is talked to that has the certificate it announced, and no other'
   expect(asked).toBe(before);
 });
 
+test('connections of an agent that nothing is asked of for minutes are let go', async () => {
+  const time = { ms: 0 };
+  const agents = createAgentClients(testSecrets, rules, () => time.ms);
+  const uuidOf = (number: number): string => nodeUuid.replace(/.$/, String(number));
+  const ask = (number: number) => {
+    const token = testSecrets.seal('token', nodePlace(uuidOf(number), 'agent_token'));
+    return agents.clientFor({ ...session(certificate), nodeUuid: uuidOf(number), token }, signal);
+  };
+  const first = ask(1);
+  await first.list();
+  time.ms = 100_000;
+  await ask(2).list();
+  expect(agents.kept()).toBe(2);
+  time.ms = 121_000;
+  await ask(3).list();
+  expect(agents.kept()).toBe(2);
+  // a client that is still held connects again
+  expect(await first.list()).toEqual([]);
+  time.ms = 10_000_000;
+  await ask(1).list();
+  expect(agents.kept()).toBe(1);
+  await agents.close();
+});
+
 test('an agent is not called where the conductor may not call', async () => {
   const before = asked;
   expect(await list(certificate, { ...rules, allowLoopback: false })).toMatch(/loopback, link-local and metadata/);

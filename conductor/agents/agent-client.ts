@@ -58,37 +58,68 @@ export interface AgentClient {
 export interface AgentClients {
   /** @throws AppError `agent_error` when no agent has called in. */
   clientFor(session: AgentSessionRow | undefined, signal: AbortSignal): AgentClient;
+  /** Number of agents whose connections are kept. */
+  kept(): number;
   close(): Promise<void>;
 }
 
 /** For the whole answer of a command that the agent runs while we wait. */
 const waitTimeoutMs = 60_000;
 
-/** Keeps one connection pool per announced certificate, so that a step costs no TLS handshake. */
-export function createAgentClients(secrets: Secrets, rules: OutboundRules): AgentClients {
-  const pools = new Map<string, { readonly certificate: string | null; readonly pool: Agent }>();
+const keepAliveMs = 120_000;
+
+interface AgentPool {
+  readonly certificate: string | null;
+  readonly pool: Agent;
+  readonly usedAt: number;
+}
+
+/**
+ * Keeps one connection pool per announced certificate, so that a step costs no TLS handshake, for as long as its connections
+ * stay: a fleet is deployed once, and its nodes are deleted one day.
+ * @param nowMs a steady clock
+ */
+export function createAgentClients(
+  secrets: Secrets,
+  rules: OutboundRules,
+  nowMs: () => number = () => performance.now(),
+): AgentClients {
+  /** The longest unused first. */
+  const pools = new Map<string, AgentPool>();
+  const forgetUnused = (): void => {
+    for (const [nodeUuid, { pool, usedAt }] of pools) {
+      if (nowMs() - usedAt <= keepAliveMs) return;
+      pools.delete(nodeUuid);
+      void pool.close();
+    }
+  };
   const poolFor = (session: AgentSessionRow): Agent => {
     const known = pools.get(session.nodeUuid);
-    if (known && known.certificate === session.certificate) return known.pool;
+    pools.delete(session.nodeUuid);
+    const pool = known?.certificate === session.certificate ? known.pool : newPool(session, known);
+    pools.set(session.nodeUuid, { certificate: session.certificate, pool, usedAt: nowMs() });
+    forgetUnused();
+    return pool;
+  };
+  const newPool = (session: AgentSessionRow, known: AgentPool | undefined): Agent => {
     // requests under way on the old boot's pool end by themselves
     if (known) void known.pool.close();
     // a callback_url may have a name, which leads elsewhere by now
-    const pool = outboundAgent(rules, {
-      keepAliveTimeout: 120_000,
+    return outboundAgent(rules, {
+      keepAliveTimeout: keepAliveMs,
       connect: { timeout: 10_000, ...(session.certificate ? { ca: session.certificate } : {}) },
     });
-    pools.set(session.nodeUuid, { certificate: session.certificate, pool });
-    return pool;
   };
   return {
     clientFor: (session, signal) => {
       if (!session?.callbackUrl)
         throw new AppError('agent_error', 'no agent has called in on this node', { situation: 'agent_missing' });
       return agentClient(session.callbackUrl, openAgentToken(secrets, session), {
-        dispatcher: poolFor(session),
+        pool: () => poolFor(session),
         signal,
       });
     },
+    kept: () => pools.size,
     close: async () => {
       await Promise.all([...pools.values()].map(({ pool }) => pool.destroy()));
       pools.clear();
@@ -99,7 +130,7 @@ export function createAgentClients(secrets: Secrets, rules: OutboundRules): Agen
 function agentClient(
   callbackUrl: string,
   token: string,
-  { dispatcher, signal }: { readonly dispatcher: Agent; readonly signal: AbortSignal },
+  { pool, signal }: { readonly pool: () => Agent; readonly signal: AbortSignal },
 ): AgentClient {
   const call = async <T>(
     options: { readonly body?: CommandRequest; readonly wait?: boolean; readonly timeoutMs?: number },
@@ -111,7 +142,7 @@ function agentClient(
     const what = options.body ? `send ${options.body.name} to the agent` : "read the agent's commands";
     const answer = await askPeer(kindOf(options.body?.name), url, {
       who: 'the agent',
-      dispatcher,
+      dispatcher: pool(),
       method: options.body ? 'POST' : 'GET',
       headers: { accept: 'application/json', ...(options.body ? { 'content-type': 'application/json' } : {}) },
       body: options.body && JSON.stringify(options.body),
