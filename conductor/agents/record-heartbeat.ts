@@ -2,7 +2,8 @@ import { isIPv6 } from 'node:net';
 import { and, eq, inArray } from 'drizzle-orm';
 import { getAgentSession } from '#conductor/agents/agent-session-store.ts';
 import type { AgentsConfig, AgentsContext } from '#conductor/agents/context.ts';
-import type { HeartbeatStore } from '#conductor/agents/heartbeat-store.ts';
+import type { AgentContact, HeartbeatStore } from '#conductor/agents/heartbeat-store.ts';
+import type { KnownAgents } from '#conductor/agents/known-agents.ts';
 import type { AgentSessionRow } from '#conductor/kernel/db/schema/agent.ts';
 import { flowSteps, flows } from '#conductor/kernel/db/schema/flow.ts';
 import { openAgentToken } from '#conductor/kernel/secrets/node-secrets.ts';
@@ -10,7 +11,7 @@ import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 import { recordBootEvent } from '#conductor/nodes/boot/boot-event-store.ts';
 import type { Nudging } from '#conductor/nodes/context.ts';
 import { isUuid } from '#conductor/nodes/node-store.ts';
-import { AppError } from '#shared/errors/app-error.ts';
+import { AppError, errorCode } from '#shared/errors/app-error.ts';
 import { isSameSecret } from '#shared/is-same-secret.ts';
 import { literalAddress } from '#shared/peers/address-ranges.ts';
 import { checkOutboundUrl, type OutboundRules } from '#shared/peers/outbound-url.ts';
@@ -49,18 +50,62 @@ function canonical(address: string): string {
  * @throws AppError `not_found` (404) or `invalid_argument` (400, also for a wrong token).
  */
 export async function recordHeartbeat(
-  context: Pick<AgentsContext, 'config' | 'secrets' | 'db'> & Nudging,
-  heartbeats: HeartbeatStore,
-  {
-    ident,
-    heartbeat,
-    source,
-  }: { readonly ident: string; readonly heartbeat: Heartbeat; readonly source?: string | undefined },
+  context: HeartbeatContext,
+  memory: AgentMemory,
+  given: GivenHeartbeat,
 ): Promise<void> {
-  const { nodeUuid, session: known } = await heartbeats.session(ident);
-  const session = checkToken(context.secrets, known, heartbeat.agent_token);
+  const { nodeUuid, woken } =
+    (await storeKnown(context, memory, given)) ?? (await storeChecked(context, memory, given));
+  if (woken === 'wakes a flow') context.nudge(nodeUuid, 'agent');
+}
+
+type HeartbeatContext = Pick<AgentsContext, 'config' | 'secrets' | 'db'> & Nudging;
+
+/** The database's side of heartbeats, and agents that are known to this process. */
+export interface AgentMemory {
+  readonly heartbeats: HeartbeatStore;
+  readonly known: KnownAgents;
+}
+
+interface GivenHeartbeat {
+  readonly ident: string;
+  readonly heartbeat: Heartbeat;
+  readonly source?: string | undefined;
+}
+
+interface StoredHeartbeat {
+  readonly nodeUuid: string;
+  readonly woken: Awaited<ReturnType<HeartbeatStore['store']>>;
+}
+
+/** Stores the heartbeat of an agent that says what it said before; `undefined` where it does not, or its session is another by now. */
+async function storeKnown(
+  { config }: HeartbeatContext,
+  { heartbeats, known }: AgentMemory,
+  { ident, heartbeat, source }: GivenHeartbeat,
+): Promise<StoredHeartbeat | undefined> {
+  const agent = known.recall(ident, heartbeat);
+  if (!agent || !mayCallFrom(config, heartbeat, source)) return undefined;
+  const { nodeUuid } = agent;
+  try {
+    return { nodeUuid, woken: await heartbeats.store({ ...contactOf(heartbeat), ...agent, certificate: null }) };
+  } catch (error) {
+    known.forget(ident);
+    if (errorCode(error) !== 'invalid_argument') throw error;
+    return undefined;
+  }
+}
+
+/** Compares all that the agent says with its session. */
+async function storeChecked(
+  context: HeartbeatContext,
+  { heartbeats, known }: AgentMemory,
+  { ident, heartbeat, source }: GivenHeartbeat,
+): Promise<StoredHeartbeat> {
+  const { nodeUuid, session: stored } = await heartbeats.session(ident);
+  const session = checkToken(context.secrets, stored, heartbeat.agent_token);
   checkCallback(session, heartbeat, context.config);
-  if (context.config.outbound.agentsCallThemselves && !leadsTo(heartbeat.callback_url, source)) {
+  if (!mayCallFrom(context.config, heartbeat, source)) {
     throw new AppError(
       'invalid_argument',
       `An issue with the supplied "callback_url" has been detected: it must be at ${source ?? 'your address'}, where you call from (BATON_AGENT_CALLBACK_MUST_MATCH).`,
@@ -68,17 +113,29 @@ export async function recordHeartbeat(
     );
   }
   const woken = await heartbeats.store({
+    ...contactOf(heartbeat),
     nodeUuid,
     token: session.token,
-    callbackUrl: heartbeat.callback_url,
-    version: heartbeat.agent_version ?? null,
     // the one that is stored is the same
     certificate: session.certificate ? null : (heartbeat.agent_verify_ca ?? null),
   });
+  known.remember(ident, heartbeat, { nodeUuid, token: session.token });
   if (!session.callbackUrl) {
     await recordBootEvent(context.db, { nodeUuid }, { event: 'heartbeat', conductor: context.config.conductorName });
   }
-  if (woken === 'wakes a flow') context.nudge(nodeUuid, 'agent');
+  return { nodeUuid, woken };
+}
+
+function mayCallFrom(
+  { outbound }: HeartbeatContext['config'],
+  { callback_url }: Heartbeat,
+  source: string | undefined,
+): boolean {
+  return !outbound.agentsCallThemselves || leadsTo(callback_url, source);
+}
+
+function contactOf({ callback_url, agent_version }: Heartbeat): Pick<AgentContact, 'callbackUrl' | 'version'> {
+  return { callbackUrl: callback_url, version: agent_version ?? null };
 }
 
 /** @throws AppError `invalid_argument`: Ironic answers 400, not 401, and agents rely on it. */

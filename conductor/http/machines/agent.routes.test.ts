@@ -4,8 +4,10 @@ import { insertFlow } from '#conductor/flows/log/flow-store.ts';
 import { planSteps } from '#conductor/flows/plan/plan-steps.ts';
 import { createApp } from '#conductor/http/app.ts';
 import { parseHeartbeat } from '#conductor/http/machines/agent.routes.ts';
+import { agentSessions } from '#conductor/kernel/db/schema/agent.ts';
 import { flowSteps } from '#conductor/kernel/db/schema/flow.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import { nodePlace } from '#conductor/kernel/secrets/node-secrets.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import { listHistory } from '#conductor/nodes/node-history.ts';
 import { silentLog } from '#shared/log.ts';
@@ -115,6 +117,16 @@ test('agents call themselves back where it is asked for', async () => {
   expect(await from('::ffff:192.0.2.1')).toBe(202);
 });
 
+/** Makes the database note each of its selections. */
+function noting<Db extends object>(db: Db, calls: string[]): Db {
+  return new Proxy(db, {
+    get: (target, key) => {
+      if (key === 'select') calls.push(key);
+      return Reflect.get(target, key, target) as unknown;
+    },
+  });
+}
+
 describe('heartbeat', () => {
   const send = (body: unknown, version = '1.68', ident = uuid) =>
     api.call('POST', `/v1/heartbeat/${ident}`, body, version);
@@ -154,6 +166,29 @@ describe('heartbeat', () => {
     const progress = { agent_token: token, command_id: uuid, progress: { phase: 'writing image' } };
     expect((await api.call('POST', `/v1/progress/${uuid}`, progress)).status).toBe(204);
     expect((await api.call('POST', `/v1/progress/${uuid}`, { ...progress, more: 1 })).status).toBe(400);
+  });
+
+  test('an agent that says again what it said is known, until its session is another boot’s', async () => {
+    const token = await letRamdiskIn();
+    const { db } = api.context;
+    const again = { ...beat, agent_token: token };
+    const statements: string[] = [];
+    const app = createApp({ ...api.context, db: noting(db, statements) });
+    const post = async (body: unknown) => {
+      const headers = { 'Content-Type': 'application/json', 'X-OpenStack-Ironic-API-Version': '1.68' };
+      const options = { method: 'POST', headers, body: JSON.stringify(body) };
+      return (await app.request(`/v1/heartbeat/${uuid}`, options)).status;
+    };
+    expect([await post(again), statements.length > 0]).toEqual([202, true]);
+    statements.length = 0;
+    expect([await post(again), statements]).toEqual([202, []]);
+    expect(await post({ ...again, agent_token: 'another' })).toBe(400);
+    expect(await post({ ...again, callback_url: 'https://192.0.2.9:9999' })).toBe(400);
+    // the same token, sealed again, as after a change of keys: read again, and taken
+    await db.update(agentSessions).set({ token: api.context.secrets.seal(token, nodePlace(uuid, 'agent_token')) });
+    expect(await post(again)).toBe(202);
+    await db.delete(agentSessions);
+    expect(await post(again)).toBe(400);
   });
 
   test.each([

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { createNeighbourFinder } from '#conductor/agents/find-neighbours.ts';
 import { createHeartbeatStore } from '#conductor/agents/heartbeat-store.ts';
+import { createKnownAgents } from '#conductor/agents/known-agents.ts';
 import { recordHeartbeat, recordProgress } from '#conductor/agents/record-heartbeat.ts';
 import { AgentLookup } from '#conductor/api/node-parts.ts';
 import { lookupNode } from '#conductor/flows/request/lookup-node.ts';
@@ -103,6 +104,7 @@ const ofUnknownForm = new AppError(
  */
 export function agentRoutes(app: ApiApp, context: HttpContext): void {
   const heartbeats = createHeartbeatStore(context.db);
+  const memory = { heartbeats, known: createKnownAgents() };
   const findNeighbours = createNeighbourFinder(context, heartbeats);
 
   app.openapi(lookup, async (c) => {
@@ -130,7 +132,7 @@ export function agentRoutes(app: ApiApp, context: HttpContext): void {
     let said: Heartbeat | undefined;
     try {
       said = parseHeartbeat(c.req.valid('json'), c.get('version'));
-      await recordHeartbeat(context, heartbeats, { ident, heartbeat: said, source: addressOf(c) });
+      await recordHeartbeat(context, memory, { ident, heartbeat: said, source: addressOf(c) });
       context.metrics.heartbeats.inc({ outcome: 'taken' });
     } catch (error) {
       context.metrics.heartbeats.inc({ outcome: 'refused' });
