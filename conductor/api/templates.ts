@@ -5,12 +5,14 @@ import {
   defineFields,
   json,
   line,
+  mostListed,
   time,
   uuid,
   whole,
   wholeFrom,
 } from '#conductor/api/values.ts';
 import { TraitName } from '#conductor/model/trait-name.ts';
+import { bounded } from '#shared/bounded-list.ts';
 import { stepInterfaces } from '#shared/wire/step.ts';
 
 const placeRule = 'must be an integer from 0 to 2147483647';
@@ -27,10 +29,8 @@ export const DeployStep = z.strictObject({
   priority: z.union([place, z.string().regex(/^\d+$/).transform(Number).pipe(place)], { error: placeRule }),
 });
 
-const steps = z
-  .array(DeployStep)
-  .min(1, 'a template has at least one step')
-  .superRefine((given, context) => {
+const steps = bounded(z.array(DeployStep).min(1, 'a template has at least one step'), mostListed).superRefine(
+  (given, context) => {
     const keys = given.map((step) => `${step.interface}.${step.step}`);
     const twice = [...new Set(keys.filter((key, index) => keys.indexOf(key) !== index))];
     if (twice.length === 0) return;
@@ -40,7 +40,8 @@ const steps = z
         'Duplicate deploy steps. A deploy template cannot have multiple deploy steps with the same interface and ' +
         `step. Duplicates: ${twice.join(', ')}`,
     });
-  });
+  },
+);
 
 export const templateFields = defineFields('deploy template', 55, {
   uuid: { type: uuid, listed: true },
@@ -72,7 +73,7 @@ export const runbookFields = defineFields('runbook', 92, {
   name: { type: z.string(), write: TraitName, listed: true },
   steps: {
     type: z.array(z.strictObject({ interface: z.string(), step: z.string(), args: json, order: whole })),
-    write: z.array(RunbookStep).min(1, 'a runbook has at least one step'),
+    write: bounded(z.array(RunbookStep).min(1, 'a runbook has at least one step'), mostListed),
   },
   disable_ramdisk: { type: z.boolean(), write: z.boolean({ error: 'must be true or false' }).nullish() },
   public: { type: z.boolean(), write: z.boolean({ error: 'must be true or false' }).nullish(), listed: true },
@@ -124,8 +125,8 @@ export const ruleFields = defineFields('inspection rule', 96, {
     type: z.boolean(),
     write: z.boolean({ error: 'must be true or false' }).nullish(),
   },
-  conditions: { type: shown, write: z.array(Condition, { error: 'must be a list' }).nullish() },
-  actions: { type: shown, write: z.array(z.strictObject(call), { error: 'must be a list' }) },
+  conditions: { type: shown, write: bounded(z.array(Condition, { error: 'must be a list' }), mostListed).nullish() },
+  actions: { type: shown, write: bounded(z.array(z.strictObject(call), { error: 'must be a list' }), mostListed) },
 });
 
 export const InspectionRule = answerOf('InspectionRule', ruleFields.answered);

@@ -62,6 +62,9 @@ export const line = z.string().nullable();
 export const json = z.record(z.string(), z.unknown());
 export const whole = z.number().int();
 
+/** Most operations of a patch, and most steps, conditions or actions that one request lists. */
+export const mostListed = 500;
+
 /** Largest value of a column that is an `integer` in PostgreSQL: a larger one is an error of the database. */
 export const largestInteger = 2_147_483_647;
 /** Most days of an age, a thousand years: dates far beyond can't be written. */

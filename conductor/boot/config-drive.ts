@@ -1,10 +1,15 @@
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { gunzipSync, gzipSync } from 'node:zlib';
+import { setImmediate } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { gunzip, gzipSync } from 'node:zlib';
 import { z } from 'zod';
 import { AppError } from '#shared/errors/app-error.ts';
+import { firstIssues } from '#shared/errors/describe-issues.ts';
 import type { Run } from '#shared/process/run.ts';
+
+const gunzipApart = promisify(gunzip);
 
 /** Bytes of the file system, the same as in the agent: it has to fit into one request, and into a small ramdisk's memory. */
 const maxBytes = 32 * 1024 * 1024;
@@ -58,7 +63,8 @@ export async function buildConfigDrive(options: {
  */
 export function configDriveFiles(configDrive: unknown, node: ConfigDriveNode): Record<string, string> {
   const parsed = ConfigDriveDocuments.safeParse(configDrive);
-  if (!parsed.success) throw new AppError('invalid_argument', parsed.error.issues.map(describeIssue).join('; '));
+  if (!parsed.success)
+    throw new AppError('invalid_argument', firstIssues(parsed.error.issues, describeIssue).join('; '));
   const documents = parsed.data;
   const name = node.name ?? undefined;
   const metaData = {
@@ -85,26 +91,46 @@ export function configDriveFiles(configDrive: unknown, node: ConfigDriveNode): R
  * @throws AppError `invalid_argument` when it is neither an http(s) URL nor base64(gzip(ISO9660 or FAT)) of at most
  * 32 MiB, or its volume is not labelled `config-2`, by which cloud-init finds it.
  */
-export function checkConfigDrive(configDrive: string): string {
+export async function checkConfigDrive(configDrive: string): Promise<string> {
   const right = 'it must be an http(s) URL, or base64 of a gzipped ISO 9660 or FAT image labelled config-2';
   if (/^[a-z][a-z0-9+.-]*:\/\//i.test(configDrive)) {
     if (/^https?:\/\/[^\s]+$/i.test(configDrive) && URL.canParse(configDrive)) return configDrive;
     throw bad(`URL ${JSON.stringify(configDrive.slice(0, 200))} can't be used: ${right}`);
   }
-  const base64 = configDrive.replaceAll(/\s+/g, '');
+  const base64 = (await inSlices(configDrive, (slice) => slice.replaceAll(/\s+/g, ''))).join('');
   if (base64 === '') throw bad(`it is empty: ${right}`);
-  if (base64.length % 4 !== 0 || !/^[A-Za-z0-9+/]+={0,2}$/.test(base64)) throw bad(`it is not base64: ${right}`);
-  const image = gunzip(Buffer.from(base64, 'base64'), right);
+  if (!(await isBase64(base64))) throw bad(`it is not base64: ${right}`);
+  await setImmediate();
+  const image = await unpack(Buffer.from(base64, 'base64'), right);
   const label = isoLabel(image) ?? fatLabel(image);
   if (label === undefined) throw bad(`its content is neither ISO 9660 nor FAT: ${right}`);
   if (label.toLowerCase() !== 'config-2') throw bad(`its volume is labelled ${JSON.stringify(label)}: ${right}`);
   return base64;
 }
 
-function gunzip(bytes: Buffer, right: string): Buffer {
+/** Characters that are looked at before others have their turn: a drive has forty million. */
+const sliceLength = 4 * 1024 * 1024;
+
+async function inSlices<Result>(text: string, look: (slice: string) => Result): Promise<Result[]> {
+  const results: Result[] = [];
+  for (let at = 0; at < text.length; at += sliceLength) {
+    if (at > 0) await setImmediate();
+    results.push(look(text.slice(at, at + sliceLength)));
+  }
+  return results;
+}
+
+async function isBase64(text: string): Promise<boolean> {
+  const padding = text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0;
+  if (text.length % 4 !== 0 || text.length === padding) return false;
+  const digits = await inSlices(text.slice(0, text.length - padding), (slice) => /^[A-Za-z0-9+/]+$/.test(slice));
+  return digits.every(Boolean);
+}
+
+async function unpack(bytes: Buffer, right: string): Promise<Buffer> {
   if (bytes[0] !== 0x1f || bytes[1] !== 0x8b) throw bad(`its content is not gzipped: ${right}`);
   try {
-    return gunzipSync(bytes, { maxOutputLength: maxBytes });
+    return await gunzipApart(bytes, { maxOutputLength: maxBytes });
   } catch (cause) {
     const tooLarge = cause instanceof RangeError;
     throw bad(tooLarge ? `it has more than ${maxBytes} bytes` : `its gzip data is damaged: ${right}`, cause);

@@ -64,6 +64,24 @@ test('every operation refuses in a few words what is above its row, and says whi
 });
 
 test.each([
+  ['PATCH', '/v1/deploy_templates/n1', '', ''],
+  ['PATCH', '/v1/nodes/n1', '', ''],
+  ['PUT', '/v1/nodes/n1/states/provision', '{"target":"clean","clean_steps":', '}'],
+  ['PUT', '/v1/nodes/n1/states/provision', '{"target":"active","deploy_steps":', '}'],
+  ['POST', '/v1/deploy_templates', '{"name":"CUSTOM_A","steps":', '}'],
+  ['POST', '/v1/runbooks', '{"name":"CUSTOM_A","steps":', '}'],
+  ['POST', '/v1/inspection_rules', '{"actions":[],"conditions":', '}'],
+  ['POST', '/v1/inspection_rules', '{"actions":', '}'],
+])('%s %s refuses a list by its length, whatever its members: %s', async (method, path, head, tail) => {
+  const body = `${head}[${'{},'.repeat(9_000)}{}]${tail}`;
+  const answer = await api.request(path, { method, body, headers });
+  expect([answer.status, await answer.text()]).toEqual([
+    400,
+    expect.stringContaining('has 9001 members, and may have at most 500'),
+  ]);
+});
+
+test.each([
   ['{"inventory":{"interfaces":[', '1', 1_000_000, 'the body has more than 60000 values'],
   ['{"inventory":{"interfaces":[', '1', 59_000, 'Invalid inspection data: inventory.interfaces.0: '],
   ['{"inventory":{"interfaces":', '[', 100_000, 'the body has JSON deeper than 32'],

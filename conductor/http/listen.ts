@@ -94,7 +94,7 @@ export function drain(server: Server, stopping: AbortSignal): { readonly close: 
   };
 }
 
-/** A config drive of 64 MiB comes within it; after it, and after so long for the headers, who sends slowly is cut off. */
+/** A config drive of 32 MiB comes within it; after it, and after so long for the headers, who sends slowly is cut off. */
 const requestTimeout = 120_000;
 const headersTimeout = 20_000;
 const neverStopping = new AbortController().signal;

@@ -1,18 +1,24 @@
 import { applyPatch } from 'rfc6902';
 import { z } from 'zod';
+import { mostListed } from '#conductor/api/values.ts';
+import { bounded } from '#shared/bounded-list.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { firstIssues } from '#shared/errors/describe-issues.ts';
 
 /**
  * Ironic's subset of RFC 6902 (ironic-api.md §1.5): no test, move or copy. Its paths have no `~` escapes up to
  * microversion 1.97.
  */
-export const JsonPatch = z.array(
-  z.strictObject({
-    op: z.enum(['add', 'replace', 'remove'], { error: 'must be add, replace or remove' }),
-    path: z.string().regex(/^(\/[\w-]+)+$/, "does not match '^(/[\\w-]+)+$'"),
-    value: z.unknown().optional(),
-  }),
-  { error: 'must be a JSON array of operations' },
+export const JsonPatch = bounded(
+  z.array(
+    z.strictObject({
+      op: z.enum(['add', 'replace', 'remove'], { error: 'must be add, replace or remove' }),
+      path: z.string().regex(/^(\/[\w-]+)+$/, "does not match '^(/[\\w-]+)+$'"),
+      value: z.unknown().optional(),
+    }),
+    { error: 'must be a JSON array of operations' },
+  ),
+  mostListed,
 );
 export type JsonPatch = z.infer<typeof JsonPatch>;
 
@@ -66,7 +72,7 @@ export function patchDocument<Schema extends z.ZodObject>(
 export function parsePatched<Schema extends z.ZodType>(document: unknown, schema: Schema): z.infer<Schema> {
   const parsed = schema.safeParse(document);
   if (parsed.success) return parsed.data;
-  const faults = parsed.error.issues.map((issue) => `/${issue.path.join('/')}: ${issue.message}`);
+  const faults = firstIssues(parsed.error.issues, (issue) => `/${issue.path.join('/')}: ${issue.message}`);
   throw new AppError('invalid_argument', `Schema error for patch: ${faults.join('; ')}`);
 }
 

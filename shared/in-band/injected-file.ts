@@ -1,5 +1,7 @@
 import { z } from 'zod';
+import { bounded } from '#shared/bounded-list.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { firstIssues } from '#shared/errors/describe-issues.ts';
 
 /** Ironic has numbers only, which JSON can write in decimal alone; `"0644"` is what people mean. */
 const Mode = z
@@ -54,10 +56,13 @@ export function readInjectedFiles(
   return [...parseFiles(properties['inject_files'], 'properties.inject_files'), ...parseFiles(files, 'files')];
 }
 
+const mostFiles = 1_000;
+
 function parseFiles(value: unknown, source: string): readonly InjectedFile[] {
-  const parsed = z.array(InjectedFile).safeParse(value ?? []);
+  const parsed = bounded(z.array(InjectedFile), mostFiles).safeParse(value ?? []);
   if (parsed.success) return parsed.data;
-  const faults = parsed.error.issues.map(
+  const faults = firstIssues(
+    parsed.error.issues,
     ({ path: [index, ...keys], message }) =>
       `${source}${index === undefined ? '' : `[${String(index)}]`}${keys.map((key) => `.${String(key)}`).join('')} ${message}`,
   );

@@ -19,6 +19,11 @@ test('hardware RAID is not judged by the rules of software RAID', () => {
 describe('refused, naming the field', () => {
   test.each<[string, unknown, RegExp]>([
     ['no object', [], /^target_raid_config can't be used/],
+    [
+      'more disks than there are',
+      { logical_disks: Array.from({ length: 300 }, () => 1) },
+      /^target_raid_config can't be used: logical_disks has 300 members, and may have at most 256$/,
+    ],
     ['no disks', { logical_disks: [] }, /logical_disks must have at least one/],
     ['unknown key', { logical_disks: [{ ...root, colour: 'red' }] }, /logical_disks\[0\].*colour/],
     ['size', { logical_disks: [{ ...root, size_gb: '100' }] }, /logical_disks\[0\].size_gb must be a whole number/],

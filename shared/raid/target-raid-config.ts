@@ -1,7 +1,9 @@
 import { z } from 'zod';
+import { bounded } from '#shared/bounded-list.ts';
 import { type Disk, isNoDisk } from '#shared/disks/disk.ts';
 import { mismatches, parseHints } from '#shared/disks/root-device-hints.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { firstIssues } from '#shared/errors/describe-issues.ts';
 
 /** Levels that Ironic's grammar knows; software RAID has fewer (`softwareLevels`). */
 const raidLevels = ['JBOD', '0', '1', '2', '5', '6', '1+0', '5+0', '6+0'] as const;
@@ -31,8 +33,11 @@ const LogicalDisk = z.strictObject({
 });
 export type LogicalDisk = z.infer<typeof LogicalDisk>;
 
+/** More than any controller makes. */
+const mostDisks = 256;
+
 export const TargetRaidConfig = z.strictObject({
-  logical_disks: z.array(LogicalDisk).min(1, { error: 'must have at least one logical disk' }),
+  logical_disks: bounded(z.array(LogicalDisk).min(1, { error: 'must have at least one logical disk' }), mostDisks),
 });
 export type TargetRaidConfig = z.infer<typeof TargetRaidConfig>;
 
@@ -46,7 +51,7 @@ export function parseTargetRaidConfig(value: unknown, source = 'target_raid_conf
   if (!parsed.success) {
     throw refusal(
       source,
-      parsed.error.issues.map((issue) => `${fieldName(issue.path)} ${issue.message}`.trim()),
+      firstIssues(parsed.error.issues, (issue) => `${fieldName(issue.path)} ${issue.message}`.trim()),
     );
   }
   const faults = [...generalFaults(parsed.data), ...softwareRaidFaults(parsed.data)];

@@ -1,31 +1,38 @@
 import { type BodyRow, bodyRows } from '#conductor/http/routing/body-rows.ts';
 import { bodyLimitsKey } from '#conductor/http/routing/define-routes.ts';
+import { filledBodies, type Schema, type Schemas } from '#test/support/filled-bodies.ts';
 
 export interface Door {
   readonly method: string;
   /** With `n1` in place of each name. */
   readonly path: string;
-  /** The largest that its row allows; a GET has one without a body. Made when they are sent: some have 64 MiB. */
+  /** The largest that its row allows; a GET has one without a body. Made when they are sent: some have 48 MiB. */
   readonly bodies: Readonly<Record<string, () => string>>;
   /** Bodies above its row, each with the words of the row that refuse it. */
   readonly tooMuch: Readonly<Record<string, { readonly body: () => string; readonly refusal: string }>>;
 }
 
+interface Operation {
+  readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema?: Schema }>> };
+  readonly [bodyLimitsKey]?: BodyRow;
+}
+
 export interface ApiDocument {
-  readonly paths: Readonly<
-    Record<string, Readonly<Record<string, { readonly requestBody?: unknown; readonly [bodyLimitsKey]?: BodyRow }>>>
-  >;
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components?: { readonly schemas?: Schemas };
 }
 
 /** Every operation of the API's own description, the machines' too, with bodies as its row has them. */
-export function doorsOf({ paths }: ApiDocument): readonly Door[] {
+export function doorsOf({ paths, components }: ApiDocument): readonly Door[] {
   // what is deleted is there no more
   return Object.entries(paths)
     .flatMap(([path, methods]) =>
-      Object.entries(methods).map(([method, { [bodyLimitsKey]: row = bodyRows.none }]): Door => {
+      Object.entries(methods).map(([method, { requestBody, [bodyLimitsKey]: row = bodyRows.none }]): Door => {
         const door = { method: method.toUpperCase(), path: path.replaceAll(/\{[^}]+\}/g, 'n1') };
         if (method === 'get') return { ...door, bodies: { nothing: () => '' }, tooMuch: {} };
-        return { ...door, bodies: largestBodies(path, row), tooMuch: bodiesAbove(path, row) };
+        const schema = requestBody?.content['application/json']?.schema;
+        const filled = schema ? filledBodies(schema, components?.schemas ?? {}, row) : {};
+        return { ...door, bodies: { ...largestBodies(path, row), ...filled }, tooMuch: bodiesAbove(path, row) };
       }),
     )
     .sort((one, other) => Number(one.method === 'DELETE') - Number(other.method === 'DELETE'));

@@ -51,7 +51,7 @@ test('is a config drive by its own check, and the same bytes each time', async (
   await expect.poll(second).toBeGreaterThan(made);
   const later = await buildConfigDrive({ configDrive: documents, node, run: (...given) => run(...given) });
   expect(later).toBe(first);
-  expect(checkConfigDrive(first)).toBe(first);
+  expect(await checkConfigDrive(first)).toBe(first);
 });
 
 test('of many nodes xorrisofs is started once, and each has its own documents', async () => {
@@ -70,7 +70,7 @@ test('of many nodes xorrisofs is started once, and each has its own documents', 
   for (const [index, image] of images.entries()) {
     const text = gunzipSync(Buffer.from(image, 'base64')).toString('utf8');
     for (const name of names) expect(text.includes(`"name":"${name}"`)).toBe(name === names[index]);
-    expect(checkConfigDrive(image)).toBe(image);
+    expect(await checkConfigDrive(image)).toBe(image);
     // alone, from the beginning
     const configDrive = { meta_data: { name: names[index] }, user_data: '#!/bin/sh' };
     const alone: Run = (...given) => run(...given);

@@ -1,15 +1,17 @@
 import { z } from 'zod';
 import { DeployStep, place } from '#conductor/api/templates.ts';
+import { mostListed } from '#conductor/api/values.ts';
 import type { HttpContext } from '#conductor/http/routing/context.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import type { RequestedStep } from '#conductor/model/planned-step.ts';
 import { useRunbook } from '#conductor/templates/runbook.ts';
+import { bounded } from '#shared/bounded-list.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Lists of steps in requests (agent-protocol.md §5.3). */
 
 /** Their order is that of the priorities. */
-const deploySteps = z.array(DeployStep);
+const deploySteps = bounded(z.array(DeployStep), mostListed);
 
 const noChildren = 'must be false or absent: steps on the children of a node are not supported';
 const OrderedStep = DeployStep.omit({ priority: true }).extend({
@@ -21,9 +23,7 @@ const OrderedStep = DeployStep.omit({ priority: true }).extend({
 });
 
 /** Manual cleaning and service: the order is the list's. */
-const orderedSteps = z
-  .array(OrderedStep)
-  .min(1, 'must have at least one step')
+const orderedSteps = bounded(z.array(OrderedStep).min(1, 'must have at least one step'), mostListed)
   .superRefine((steps, context) => {
     const orders = steps.flatMap(({ order }) => order ?? []);
     const isSorted = orders.every((order, index) => index === 0 || order >= (orders[index - 1] ?? 0));

@@ -8,6 +8,13 @@ const choose = (filter: unknown) => filterNodes(readNodeFilter(filter, 'node_fil
 const everybody = seedNodes.map(({ name }) => name);
 const compute1 = ['compute11', 'compute12', 'compute13', 'compute14'];
 
+test('a filter of thousands is refused by its length', () => {
+  const many = Array.from({ length: 2_000 }, () => 1);
+  for (const filter of [many, { selectors: many }, { filter_set: many }]) {
+    expect(() => choose(filter)).toThrow(/^node_filter(\.\w+)?: has 2000 members, and may have at most 1000$/);
+  }
+});
+
 describe('a node filter', () => {
   test.each<[string, unknown, readonly string[]]>([
     ['none', null, everybody],

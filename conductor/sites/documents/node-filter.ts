@@ -10,7 +10,9 @@ import {
   selectPositions,
   unite,
 } from '#conductor/sites/strategy/select-nodes.ts';
+import { bounded } from '#shared/bounded-list.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { firstIssues } from '#shared/errors/describe-issues.ts';
 
 /** Drydock's node filter, or the seed's selectors, read: which sets of nodes are joined, and how. */
 export interface NodeFilter {
@@ -29,6 +31,9 @@ const names = (what: string) =>
     .nullish()
     .transform((list) => list ?? []);
 
+/** More than any site has racks. */
+const mostFilters = 1_000;
+
 const join = z.enum(['union', 'intersection'], { error: 'must be union or intersection' });
 
 const criteria = {
@@ -38,28 +43,34 @@ const criteria = {
   rack_names: names('rack names'),
 };
 
-const Selectors = z.array(z.strictObject(criteria, { error: faultTexts('a selector') }), {
-  error: 'must be a list of selectors, [] for all nodes',
-});
+const Selectors = bounded(
+  z.array(z.strictObject(criteria, { error: faultTexts('a selector') }), {
+    error: 'must be a list of selectors, [] for all nodes',
+  }),
+  mostFilters,
+);
 
 const FilterSet = z.strictObject(
   {
     filter_set_type: join.default('union'),
-    filter_set: z.array(
-      z.strictObject(
-        {
-          filter_type: join.default('intersection'),
-          ...criteria,
-          rack_labels: z
-            .unknown()
-            .refine((value) => isMapping(value ?? {}) && Object.keys(value ?? {}).length === 0, {
-              error: 'must be empty: racks have no labels here; rack_names chooses by rack',
-            })
-            .optional(),
-        },
-        { error: faultTexts('a filter') },
+    filter_set: bounded(
+      z.array(
+        z.strictObject(
+          {
+            filter_type: join.default('intersection'),
+            ...criteria,
+            rack_labels: z
+              .unknown()
+              .refine((value) => isMapping(value ?? {}) && Object.keys(value ?? {}).length === 0, {
+                error: 'must be empty: racks have no labels here; rack_names chooses by rack',
+              })
+              .optional(),
+          },
+          { error: faultTexts('a filter') },
+        ),
+        { error: 'must be a list of filters, [] for all nodes' },
       ),
-      { error: 'must be a list of filters, [] for all nodes' },
+      mostFilters,
     ),
   },
   { error: faultTexts('a node filter') },
@@ -101,7 +112,7 @@ export function readNodeFilter(value: unknown, field: string): NodeFilter {
 function parse<Output>(schema: z.ZodType<Output>, value: unknown, field: string): Output {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
-  const faults = parsed.error.issues.map(({ path, message }) => {
+  const faults = firstIssues(parsed.error.issues, ({ path, message }) => {
     const place = path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`)).join('');
     return `${field}${place}: ${message}`;
   });
