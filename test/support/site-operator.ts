@@ -14,7 +14,7 @@ export interface SiteOperator {
   actionNodes(id: string): Promise<ActionNodeAnswer[]>;
   control(id: string, verb: 'pause' | 'unpause' | 'stop'): Promise<void>;
   /** Waits until it has ended. A conductor that is down meanwhile is waited for too. */
-  waitForEnd(id: string, timeoutMs?: number): Promise<ActionAnswer>;
+  waitForEnd(id: string, timeoutMs?: number, everyMs?: number): Promise<ActionAnswer>;
 }
 
 /** @param token where callers need one */
@@ -49,14 +49,14 @@ export function createSiteOperator(url: string, token?: string): SiteOperator {
     control: async (id, verb) => {
       await call('POST', `/actions/${id}/control/${verb}`);
     },
-    waitForEnd: (id, timeoutMs) =>
+    waitForEnd: (id, timeoutMs, everyMs = 100) =>
       waitUntil(
         `action ${id} to end`,
         async () => {
           const seen = await action(id);
           return seen.ended_at === null ? undefined : seen;
         },
-        { timeoutMs, everyMs: 100 },
+        { timeoutMs, everyMs },
       ),
   };
 }

@@ -8,7 +8,7 @@ import { deploysArea } from '#test/bench/areas/deploys.ts';
 import { doorsArea } from '#test/bench/areas/doors.ts';
 import { eventsArea } from '#test/bench/areas/events.ts';
 import { failoverArea } from '#test/bench/areas/failover.ts';
-import { fleetArea } from '#test/bench/areas/fleet.ts';
+import { fleetAreas } from '#test/bench/areas/fleet.ts';
 import { fleetSiteArea } from '#test/bench/areas/fleet-site.ts';
 import { hostileArea } from '#test/bench/areas/hostile.ts';
 import { importArea } from '#test/bench/areas/import.ts';
@@ -40,7 +40,7 @@ export const areas: readonly Area[] = [
   hostileArea,
   doorsArea,
   failoverArea,
-  fleetArea,
+  ...fleetAreas,
   fleetSiteArea,
   eventsArea,
   boardArea,

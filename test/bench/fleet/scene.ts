@@ -41,6 +41,11 @@ export interface SceneOptions {
 /** Settings as `docs/scale.md` recommends for a fleet. */
 const serverSettings = ['shared_preload_libraries=pg_stat_statements', 'shared_buffers=512MB', 'max_wal_size=4GB'];
 
+/** Settings with which each conductor writes a CPU profile as it ends, into the folder named by `FLEET_PROFILE`. */
+const profileFolder = process.env['FLEET_PROFILE'];
+const profiled: Readonly<Record<string, string>> =
+  profileFolder === undefined ? {} : { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${profileFolder}` };
+
 export async function openScene(options: SceneOptions): Promise<FleetScene> {
   await using opening = new AsyncDisposableStack();
   const server: PostgresServer = await startPostgresql({ durable: true, serverSettings });
@@ -57,6 +62,7 @@ export async function openScene(options: SceneOptions): Promise<FleetScene> {
       DATABASE_URL: server.url,
       BATON_CONDUCTOR_NAME: `fleet-${index}`,
       BATON_LOG_LEVEL: 'error',
+      ...profiled,
     });
     opening.defer(() => conductor.close());
     await conductor.start();
@@ -157,12 +163,16 @@ export function describeCost(cost: Cost, count: number): string {
 }
 
 /** The heaviest statements since the last reset, one a line. */
-export async function heaviest(database: Client, limit = 12): Promise<readonly string[]> {
+export async function heaviest(
+  database: Client,
+  limit = 12,
+  by: 'total_exec_time' | 'calls' = 'total_exec_time',
+): Promise<readonly string[]> {
   const { rows } = await database.query<{ line: string }>(
     `select format('%s ms in all, %s calls, %s ms and %s rows each, %s blocks each: %s', round(total_exec_time), calls,
        round(mean_exec_time::numeric, 2), round(rows::numeric / calls, 1), round((shared_blks_hit + shared_blks_read)::numeric / calls, 1),
        left(regexp_replace(query, '\\s+', ' ', 'g'), 230)) as line
-     from pg_stat_statements order by total_exec_time desc limit $1`,
+     from pg_stat_statements order by ${by} desc limit $1`,
     [limit],
   );
   return rows.map(({ line }) => line);

@@ -31,7 +31,7 @@ export async function startMachines(
   { groups, urls }: { readonly groups: number; readonly urls: readonly string[] },
 ): Promise<Machines> {
   const share = Math.ceil(count / processes);
-  const parts = Array.from({ length: Math.ceil(count / share) }, (_, index) =>
+  const parts = Array.from({ length: count === 0 ? 0 : Math.ceil(count / share) }, (_, index) =>
     startPart([String(index * share), String(Math.min(count, (index + 1) * share)), String(groups), ...urls]),
   );
   const close = async (): Promise<void> => {
