@@ -8,7 +8,9 @@ import { listenForKeys, moveAmongLines } from '#conductor/board/page/keys.ts';
 import { onLogin } from '#conductor/board/page/login-form.ts';
 import { closeConsole } from '#conductor/board/page/open-console.ts';
 import { browser, document, element, type PageEvent } from '#conductor/board/page/page.ts';
+import { markView, showLive, showMarked, showOffline } from '#conductor/board/page/show-header.ts';
 import { type OpenView, openView, type Viewer } from '#conductor/board/page/show-view.ts';
+import { forgetSize } from '#conductor/board/page/show-window.ts';
 import { arrangeTroubles } from '#conductor/board/render/arrange-troubles.ts';
 import { findPlaces, type Place } from '#conductor/board/render/find-places.ts';
 import type { BoardNode } from '#conductor/board/render/render-board.ts';
@@ -85,8 +87,7 @@ function route(): void {
   state.view?.close();
   state.view = undefined;
   const named = namedView();
-  for (const name of ['fleet', ...Object.keys(views)])
-    element(`nav-${name}`).setAttribute('aria-current', name === (named?.name ?? 'fleet') ? 'page' : 'false');
+  markView(['fleet', ...Object.keys(views)], named?.name ?? 'fleet');
   const { session } = state;
   if (!named || !session) return;
   const viewer: Viewer = {
@@ -149,24 +150,14 @@ function change(nodeUuid?: string): void {
   if (uuid === state.readNode) void nodePage.read(uuid).catch(report);
 }
 
-/** Data that are no longer followed stay, greyed, under the time at which they were true. */
 function noteOffline(error: unknown): void {
   state.isOffline = true;
-  document.body.className = fleet.isKnown ? 'stale' : '';
-  const since = fleet.heardAt === undefined ? '' : ` since ${fleet.heardAt.toTimeString().slice(0, 8)}`;
-  element('link').textContent = '○ offline';
-  element('link').className = 'offline';
-  element('message').textContent =
-    error instanceof NoAnswer
-      ? `No answer from the conductor${since}; trying again.`
-      : `Not up to date${since}: ${reasonOf(error)}; trying again.`;
+  showOffline(fleet, error);
   showSoon();
 }
 
 function noteHeard(): void {
-  element('link').textContent = '● live';
-  element('link').className = 'live';
-  element('message').textContent = '';
+  showLive();
   if (!state.isOffline) return;
   state.isOffline = false;
   document.body.className = '';
@@ -250,27 +241,29 @@ element('filter').addEventListener('input', () => {
 });
 browser.addEventListener('hashchange', () => {
   readFilter();
+  // the page is the same, and would stay where the view before was scrolled to
+  browser.scrollTo(0, 0);
   element('refusal').textContent = '';
   route();
   show();
 });
-for (const type of ['scroll', 'resize'] as const)
-  browser.addEventListener(type, () => {
-    if (!element('board').hidden) table.showRows();
-  });
+browser.addEventListener('scroll', () => table.scroll());
+browser.addEventListener('resize', () => {
+  forgetSize();
+  showMarked();
+  table.scroll();
+});
 
 /** Views that the caller has, as places to go to. */
 function viewPlaces(): readonly Place[] {
-  const titles = {
-    fleet: 'Fleet',
-    ...Object.fromEntries(Object.entries(views).map(([name, { title }]) => [name, title])),
-  };
-  return Object.entries(titles).flatMap(([name, words]) =>
-    element(`nav-${name}`).hidden ? [] : [{ words, about: 'view', href: name === 'fleet' ? '#fleet' : `#${name}/` }],
-  );
+  const others = Object.entries(views).filter(([name]) => !element(`nav-${name}`).hidden);
+  return [
+    { words: 'Fleet', about: 'view', href: '#fleet' },
+    ...others.map(([name, { title }]) => ({ words: title, about: 'view', href: `#${name}/` })),
+  ];
 }
 const goTo = prepareGoTo((text) => findPlaces(text, { nodes: fleet.nodes.values(), views: viewPlaces() }));
-const showKeys = (): void => element('keys').showModal();
+const showKeys = () => element('keys').showModal();
 listenForKeys(
   {
     move: (by) => (element('board').hidden ? moveAmongLines(by) : table.move(by)),
@@ -290,7 +283,7 @@ element('open-go-to').addEventListener('click', goTo);
 element('open-keys').addEventListener('click', showKeys);
 element('keys-close').addEventListener('click', () => element('keys').close());
 listenForCopies();
-// a menu is open until something else is pressed
+// a menu closes when something else is pressed
 document.addEventListener('click', ({ target }: PageEvent) => {
   for (const menu of document.body.querySelectorAll('details.menu[open]'))
     if (target?.closest('details.menu') !== menu || target.closest('button[data-action]')) menu.removeAttribute('open');

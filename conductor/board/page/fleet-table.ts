@@ -4,7 +4,7 @@ import { type ChosenRows, createChosenRows, meantRows } from '#conductor/board/p
 import type { Fleet } from '#conductor/board/page/follow-fleet.ts';
 import { type Look, readLook, writeLook } from '#conductor/board/page/keep-look.ts';
 import { document, element, paint } from '#conductor/board/page/page.ts';
-import { scrollToRow, showWindow } from '#conductor/board/page/show-window.ts';
+import { scrollToRow, showWindow, windowOf } from '#conductor/board/page/show-window.ts';
 import { arrangeFleet } from '#conductor/board/render/arrange-fleet.ts';
 import { actionsForRows } from '#conductor/board/render/board-actions.ts';
 import { columnNames, type FleetColumnName, usualColumns } from '#conductor/board/render/fleet-columns.ts';
@@ -16,15 +16,18 @@ import {
   renderCounts,
   renderHead,
   renderNoRows,
-  renderRows,
+  renderRow,
+  rowId,
 } from '#conductor/board/render/render-fleet.ts';
 
 /** The fleet's table: which rows it has, in which order, and which of them are chosen. */
 export interface FleetTable {
   /** Shows the fleet as it is now. */
   show(): void;
-  /** Lays out the rows that have come into view; times grow. */
+  /** Shows the rows in view again: times grow. */
   showRows(): void;
+  /** Lays out the rows that have come into view. */
+  scroll(): void;
   /** Moves the keyboard's focus by so many rows. */
   move(by: number): void;
   /** Chooses the row that has the focus, or no longer. @param isRange with all rows since the last one */
@@ -42,11 +45,13 @@ export interface FleetTableOptions {
 interface TableState extends Look {
   rows: readonly BoardRow[];
   readonly chosen: ChosenRows;
+  /** The rows that are laid out. */
+  window: ReturnType<typeof windowOf>;
 }
 
 export function createFleetTable(options: FleetTableOptions): FleetTable {
   const { mayChange } = options;
-  const state: TableState = { ...readLook(), rows: [], chosen: createChosenRows() };
+  const state: TableState = { ...readLook(), rows: [], chosen: createChosenRows(), window: { first: 0, end: 0 } };
   const showRows = (): void => showRowsOf(state, options);
   const showChosen = (): void => {
     showChosenOf(state, options);
@@ -67,7 +72,7 @@ export function createFleetTable(options: FleetTableOptions): FleetTable {
     writeLook(state);
     show();
   };
-  element('fleet').addEventListener('click', ({ target, shiftKey = false }) => {
+  element('fleet-table').addEventListener('click', ({ target, shiftKey = false }) => {
     const { sort, choose: uuid } = target?.closest('button')?.dataset ?? {};
     const column = columnNames.find((each) => each === sort);
     if (column) return change({ sort: { column, isDown: state.sort.column === column && !state.sort.isDown } });
@@ -83,6 +88,11 @@ export function createFleetTable(options: FleetTableOptions): FleetTable {
   return {
     show,
     showRows,
+    scroll: () => {
+      if (element('board').hidden) return;
+      const { first, end } = windowOf(state.rows.length);
+      if (first !== state.window.first || end !== state.window.end) showRows();
+    },
     chooseNone,
     move: (by) => {
       const now = focusedIn(state.rows);
@@ -108,7 +118,11 @@ const lookOf = (state: TableState, { mayChange }: FleetTableOptions) => ({
 
 function showRowsOf(state: TableState, options: FleetTableOptions): void {
   const look = lookOf(state, options);
-  showWindow(state.rows.length, (first, end) => renderRows(state.rows.slice(first, end), look, new Date()));
+  const now = new Date();
+  state.window = windowOf(state.rows.length);
+  const { first, end } = state.window;
+  const items = state.rows.slice(first, end).map((row) => ({ id: rowId(row), html: () => renderRow(row, look, now) }));
+  showWindow(state.rows.length, state.window, items);
 }
 
 function showChosenOf(state: TableState, { mayChange }: FleetTableOptions): void {

@@ -27,7 +27,7 @@ export interface Element {
   click(): void;
   readonly open?: boolean;
   removeAttribute(name: string): void;
-  scrollIntoView(options: { readonly block: 'nearest' }): void;
+  scrollIntoView(options: { readonly block: 'nearest'; readonly inline?: 'center' }): void;
   closest(selector: string): Element | null;
   querySelector(selector: string): Element | null;
   querySelectorAll(selector: string): Iterable<Element>;
@@ -61,6 +61,8 @@ interface Browser {
   readonly navigator: { readonly clipboard?: { writeText(text: string): Promise<void> } };
   getSelection(): { selectAllChildren(element: Element): void } | null;
   scrollBy(x: number, y: number): void;
+  scrollTo(x: number, y: number): void;
+  requestAnimationFrame(act: () => void): unknown;
   readonly openTerminal: OpenTerminal;
   readonly innerHeight: number;
   addEventListener(type: 'hashchange' | 'scroll' | 'resize', listener: () => void): void;

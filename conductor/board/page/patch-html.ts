@@ -47,7 +47,8 @@ function isSame(former: PatchNode, wanted: PatchNode): boolean {
   return former.nodeName === wanted.nodeName && former.getAttribute?.('id') === wanted.getAttribute?.('id');
 }
 
-function patchNode(former: PatchNode, wanted: PatchNode): void {
+/** Makes a node of the page like the one that is wanted, which is the same thing. */
+export function patchNode(former: PatchNode, wanted: PatchNode): void {
   if (!former.attributes || !wanted.attributes) {
     if (former.nodeValue !== wanted.nodeValue) former.nodeValue = wanted.nodeValue;
     return;

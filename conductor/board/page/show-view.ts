@@ -1,7 +1,8 @@
 import type { AskOptions, Choices, Question } from '#conductor/board/page/ask-first.ts';
 import { askFirst, askWhich, reasonOf } from '#conductor/board/page/ask-first.ts';
 import type { Fleet } from '#conductor/board/page/follow-fleet.ts';
-import { element, paint } from '#conductor/board/page/page.ts';
+import { browser, element, paint } from '#conductor/board/page/page.ts';
+import { type Item, paintItems } from '#conductor/board/page/paint-items.ts';
 import { type Html, html, joined, nothing } from '#conductor/board/render/html.ts';
 
 /** The user who looks, and what the page knows already. */
@@ -28,6 +29,8 @@ export interface View {
 export interface Picture {
   /** HTML, each part in an element of its own: what is scrolled stays where it is. Pure. */
   readonly render: (now: Date) => readonly Html[];
+  /** A list that is painted piece by piece into an element that the HTML has; `undefined` = it has none now. */
+  readonly items?: (now: Date) => { readonly into: string; readonly cards: readonly Item[] } | undefined;
   /** Asked for when one is pressed, where they change with the fleet. */
   readonly buttons?: readonly ViewButton[] | (() => readonly ViewButton[]);
   /** Until it is asked for again. */
@@ -53,6 +56,8 @@ export interface OpenView {
 
 const parts = 4;
 const retryMs = 3000;
+/** Part of a frame's 16 ms; laying out takes the rest. */
+const sliceMs = 8;
 
 /** Renders what stands in place of a view that was never read: it is read, or it was refused. */
 const renderAbsence = (error: string | undefined): Html =>
@@ -70,10 +75,24 @@ export function openView(
     isOpen: true,
     isReading: false,
     isStale: false,
+    /** Whether items are left for the next frame. */
+    hasMore: false,
     picture: undefined as Picture | undefined,
     error: undefined as string | undefined,
   };
   let timer: ReturnType<typeof setTimeout> | undefined;
+  /** Paints as many items as a frame has time for, and the others in the frames after. */
+  const paintSome = (): void => {
+    const list = state.isOpen ? state.picture?.items?.(new Date()) : undefined;
+    const until = Date.now() + sliceMs;
+    const isWhole = !list || paintItems(list.into, list.cards, () => Date.now() > until);
+    if (isWhole || state.hasMore) return;
+    state.hasMore = true;
+    browser.requestAnimationFrame(() => {
+      state.hasMore = false;
+      paintSome();
+    });
+  };
   const paintAll = (): void => {
     const { picture } = state;
     const content = picture?.render(new Date()) ?? [renderAbsence(state.error)];
@@ -87,6 +106,7 @@ export function openView(
     const refused = picture && state.error !== undefined && html`<b class="failed">${state.error}</b> `;
     paint('view-actions', html`${refused}${joined(buttons, ' ')}`);
     for (let index = 0; index < parts; index += 1) paint(`view-${index + 1}`, content[index] ?? nothing);
+    paintSome();
   };
   const look = async (): Promise<void> => {
     clearTimeout(timer);

@@ -1,4 +1,5 @@
 import type { FlowSummaryView } from '#conductor/api/flows.ts';
+import { naturalKey } from '#conductor/board/render/fleet-columns.ts';
 import { statusOf } from '#conductor/board/render/node-status.ts';
 import { type BoardNode, type BoardRow, nameOf, uuidOf } from '#conductor/board/render/render-board.ts';
 
@@ -12,7 +13,7 @@ export interface Trouble {
   readonly doing: readonly string[];
   /** The reason that the first of its rows gives. */
   readonly reason: string;
-  /** The ones that give up soonest first, then the oldest. */
+  /** The ones that give up soonest first, then the oldest, then in the order of their names. */
   readonly rows: readonly BoardRow[];
 }
 /** `error`: a node that rests, with what went wrong with it last. */
@@ -41,7 +42,10 @@ export function arrangeTroubles(flows: Iterable<FlowSummaryView>, nodes: Readonl
   const shared = findShared(found);
   const groups = Map.groupBy(found, (each) => keyOf(identify(each, shared)));
   const troubles = [...groups].map(([key, all]): Trouble => {
-    const sorted = all.toSorted((a, b) => bySoonest(a.row, b.row));
+    const sorted = all
+      .map((each) => ({ each, name: naturalKey(nameOf(each.row)) }))
+      .toSorted((a, b) => bySoonest(a.each.row, b.each.row) || compare(a.name, b.name))
+      .map(({ each }) => each);
     return {
       key,
       status: worst.find((status) => all.some((each) => each.status === status)) ?? 'error',

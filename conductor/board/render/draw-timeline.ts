@@ -89,11 +89,14 @@ export function arrangeTimeline(flow: FlowView, now: Date): Timeline {
   return { axis: { from, to: Math.max(last, from + 1000) }, steps };
 }
 
-/** The steps of a flow as bars on one axis, with its boot and what may be skipped. Pure. */
-export function renderTimeline(flow: FlowView, now: Date, mayChange: boolean): Html {
+/**
+ * The steps of a flow as bars on one axis, with its boot and what may be skipped. Pure.
+ * @param said words that stand above already: a step need not repeat them
+ */
+export function renderTimeline(flow: FlowView, now: Date, mayChange: boolean, said: readonly string[] = []): Html {
   const { axis, steps } = arrangeTimeline(flow, now);
   const place = (at: number): number => (100 * (at - axis.from)) / (axis.to - axis.from);
-  const rows = steps.map((drawn) => renderStep(drawn, { flow, place, now, mayChange }));
+  const rows = steps.map((drawn) => renderStep(drawn, { flow, place, now, mayChange, said }));
   const length = axis.to - axis.from;
   const marks = Array.from({ length: ticks }, (_, index) => {
     const x = (100 * index) / ticks;
@@ -112,9 +115,11 @@ interface Drawing {
   readonly place: (at: number) => number;
   readonly now: Date;
   readonly mayChange: boolean;
+  readonly said: readonly string[];
 }
 
-function renderStep({ step, actual, usual }: DrawnStep, { flow, place, now, mayChange }: Drawing): Html {
+function renderStep({ step, actual, usual }: DrawnStep, drawing: Drawing): Html {
+  const { flow, place, now, mayChange } = drawing;
   const isBusy = step.state === 'running' || step.state === 'waiting';
   const status = isBusy ? 'working' : step.state;
   const took =
@@ -138,29 +143,31 @@ function renderStep({ step, actual, usual }: DrawnStep, { flow, place, now, mayC
     html`<button type="button" class="small" id="skip-${step.uuid}" data-step="${step.uuid}" aria-label="Skip ${name}">Skip…</button>`;
   return html`<tr class="${status}"><th scope="row" class="t-step" title="${name}: ${step.reason}"><span class="shape" aria-hidden="true">${shapes[step.state] ?? '?'}</span><span class="unseen">${step.state}</span> ${foreign(name)} <small>${step.in_band ? 'agent' : 'conductor'}</small></th>
     <td class="t-bar"><svg aria-hidden="true" width="100%" height="18">${bars}</svg></td><td class="t-took number">${took}</td><td class="t-usual number">${usually}</td></tr>
-    ${renderRemark(step, flow, now, skip)}`;
+    ${renderRemark(step, drawing, skip)}`;
 }
 
 /** A line beneath the step, for one that waits, was skipped or has something to say. */
-function renderRemark(step: FlowStepView, flow: FlowView, now: Date, skip: Html | false): Html {
-  const remarks = remarksOf(step, flow, now);
+function renderRemark(step: FlowStepView, drawing: Drawing, skip: Html | false): Html {
+  const remarks = remarksOf(step, drawing);
   if (remarks.length === 0 && skip === false) return nothing;
   return html`<tr class="remark"><td colspan="4">${remarks.map((remark) => html`<span>${remark}</span> `)}${skip}</td></tr>`;
 }
 
-function remarksOf(step: FlowStepView, flow: FlowView, now: Date): readonly Html[] {
+function remarksOf(step: FlowStepView, drawing: Drawing): readonly Html[] {
   const tries = step.attempts.length > 1 ? [html`begun ${step.attempts.length} times`] : [];
-  return [...tries, ...wordsOf(step, flow, now)];
+  return [...tries, ...wordsOf(step, drawing)];
 }
 
-function wordsOf(step: FlowStepView, flow: FlowView, now: Date): readonly Html[] {
+function wordsOf(step: FlowStepView, { flow, now, said }: Drawing): readonly Html[] {
   if (step.state === 'running' || step.state === 'waiting') {
     const left =
       step.wait_until !== null &&
       html` (${renderTime(step.wait_until, `at most ${formatDuration(spanMs(now.toISOString(), step.wait_until, now))} more`)})`;
     return [
       ...(step.progress === null || step.progress === undefined ? [] : [renderProgress(step.progress)]),
-      ...(step.waiting_for === null ? [] : [html`waiting for ${renderWords(step.waiting_for)}${left}`]),
+      ...(step.waiting_for === null || said.some((words) => words.includes(step.waiting_for ?? ''))
+        ? []
+        : [html`waiting for ${renderWords(step.waiting_for)}${left}`]),
     ];
   }
   // the error that ended the flow stands above, once

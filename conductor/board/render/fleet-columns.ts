@@ -1,4 +1,4 @@
-import { foreign, type Html, html, nothing, renderTime } from '#conductor/board/render/html.ts';
+import { foreignCell, type Html, html, nothing, renderTime } from '#conductor/board/render/html.ts';
 import { renderStatus, statusNames, statusOf } from '#conductor/board/render/node-status.ts';
 import {
   type BoardRow,
@@ -42,7 +42,7 @@ const word = (title: string, isUsual: boolean, valueOf: (row: BoardRow) => strin
   title,
   isUsual,
   keyOf: (row) => naturalKey(valueOf(row) ?? '') || last,
-  render: (row) => foreign(valueOf(row)),
+  render: (row) => foreignCell(valueOf(row)),
   wholeOf: valueOf,
 });
 
@@ -72,7 +72,7 @@ export const fleetColumns = {
     title: 'Step',
     isUsual: true,
     keyOf: (row) => stepOf(row) ?? last,
-    render: (row) => html`${renderProgress(row.flow?.progress)}${foreign(stepOf(row))}`,
+    render: (row) => html`${renderProgress(row.flow?.progress)}${foreignCell(stepOf(row))}`,
     wholeOf: stepOf,
   },
   since: {
@@ -97,7 +97,7 @@ export const fleetColumns = {
     keyOf: (row) => reasonOf(row) ?? last,
     render: (row, now) => {
       const waits = row.flow ? renderWaits(row.flow, now) : [];
-      return html`${row.node && renderMaintenance(row.node)} ${waits.map((each) => html`<span class="wait">${each}</span> `)}${foreign(reasonOf(row))}`;
+      return html`${row.node && renderMaintenance(row.node)} ${waits.map((each) => html`<span class="wait">${each}</span> `)}${foreignCell(reasonOf(row))}`;
     },
     wholeOf: (row) =>
       [row.node?.maintenance === true ? row.node.maintenance_reason : null, reasonOf(row)]

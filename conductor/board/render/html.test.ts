@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { foreign, html, joined, nothing } from '#conductor/board/render/html.ts';
+import { foreign, foreignCell, html, joined, nothing } from '#conductor/board/render/html.ts';
 
 const evil = `<script>alert("1")</script>'&`;
 const escaped = '&#60;script&#62;alert(&#34;1&#34;)&#60;/script&#62;&#39;&#38;';
@@ -25,4 +25,9 @@ test('a text inside a tag and outside quotation marks is refused; HTML may stand
 test('an object that only looks like HTML is none', () => {
   const forged = { toString: () => evil } as never;
   expect(() => html`<p>${forged}</p>`).toThrow('map is not a function');
+});
+
+test('a cell of plain letters has no element of its own, any other is isolated', () => {
+  expect([String(foreignCell('r1-n1 <b>')), String(foreignCell(null))]).toEqual(['r1-n1 &#60;b&#62;', '']);
+  for (const text of ['שרת', 'a\u202eb', 'tab\t', 'é']) expect(String(foreignCell(text))).toBe(`<bdi>${text}</bdi>`);
 });

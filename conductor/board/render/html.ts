@@ -45,6 +45,10 @@ export const isEmpty = (value: Html): boolean => value[made] === '';
 export const foreign = (text: string | null | undefined): Html =>
   text === '' || text === null || text === undefined ? nothing : html`<bdi>${text}</bdi>`;
 
+/** The same for the cells of a long table: plain letters reorder nothing, and an element less is laid out. */
+export const foreignCell = (text: string | null | undefined): Html =>
+  typeof text === 'string' && /^[\x20-\x7e]*$/.test(text) ? html`${text}` : foreign(text);
+
 /** Renders a time in words; its exact value is shown while the pointer rests on it. */
 export const renderTime = (iso: string, words: HtmlValue): Html =>
   html`<time datetime="${iso}" title="${iso}">${words}</time>`;

@@ -2,15 +2,9 @@ import { expect, test } from 'vitest';
 import type { FlowSummaryView } from '#conductor/api/flows.ts';
 import { arrangeFleet, type FleetSort } from '#conductor/board/render/arrange-fleet.ts';
 import { fleetColumns, naturalKey, usualColumns } from '#conductor/board/render/fleet-columns.ts';
-import { html } from '#conductor/board/render/html.ts';
+import { html, joined } from '#conductor/board/render/html.ts';
 import { type BoardNode, nameOf } from '#conductor/board/render/render-board.ts';
-import {
-  countFleet,
-  renderCounts,
-  renderHead,
-  renderNoRows,
-  renderRows,
-} from '#conductor/board/render/render-fleet.ts';
+import { countFleet, renderCounts, renderHead, renderNoRows, renderRow } from '#conductor/board/render/render-fleet.ts';
 import { boardNode } from '#conductor/board/testing/board-node.ts';
 import { textOf } from '#conductor/board/testing/text-of.ts';
 
@@ -54,7 +48,7 @@ const rowsOf = ({ flows = [], nodes = [], filter = '', sort = byName }: Given) =
   arrangeFleet({ flows, nodes: new Map(nodes.map((node) => [node.uuid, node])), filter, sort });
 const namesOf = (given: Given) => rowsOf(given).map(nameOf);
 /** A line for each row, without tags. */
-const linesOf = (given: Given) => rowsOf(given).map((row) => textOf(renderRows([row], look, now)));
+const linesOf = (given: Given) => rowsOf(given).map((row) => textOf(renderRow(row, look, now)));
 const named = (...names: readonly string[]) => names.map((name) => boardNode({ uuid: `u-${name}`, name }));
 
 test('counts the fleet, and each count is a link to those', () => {
@@ -137,8 +131,8 @@ test('headings say by which column rows are sorted; a reader chooses nothing', (
   expect(head.match(/aria-sort="\w+"/g)).toEqual(['aria-sort="descending"']);
   const [row] = rowsOf({ nodes: named('n1') });
   if (!row) throw new Error('no row');
-  expect(String(renderRows([row], { ...look, chosen: new Set(['u-n1']) }, now))).toContain('aria-checked="true"');
-  expect(String(renderRows([row], { ...look, mayChange: false }, now))).not.toContain('role="checkbox"');
+  expect(String(renderRow(row, { ...look, chosen: new Set(['u-n1']) }, now))).toContain('aria-checked="true"');
+  expect(String(renderRow(row, { ...look, mayChange: false }, now))).not.toContain('role="checkbox"');
 });
 
 test('a fleet that is not known yet is not an empty one, and an empty one says the next command', () => {
@@ -169,7 +163,12 @@ test('machines’ text stays text', () => {
   const flows = [flow({ node_name: evil, step: evil, reason: evil, progress: { phase: evil } })];
   const nodes = [boardNode({ name: evil, last_error: evil, image: evil, rack: evil, owner: evil })];
   const text = String(
-    renderRows(rowsOf({ flows, nodes }), { ...look, columns: Object.keys(fleetColumns) as never }, now),
+    joined(
+      rowsOf({ flows, nodes }).map((row) =>
+        renderRow(row, { ...look, columns: Object.keys(fleetColumns) as never }, now),
+      ),
+      '',
+    ),
   );
   expect(text).not.toContain('<script');
   expect(text.match(/<(?!\/?(tr|td|span|bdi|time|progress|a|button)\b)/g)).toBeNull();

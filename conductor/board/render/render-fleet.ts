@@ -8,6 +8,7 @@ import {
 import { type Html, html, joined } from '#conductor/board/render/html.ts';
 import { statusOf } from '#conductor/board/render/node-status.ts';
 import { type BoardNode, type BoardRow, nameOf, uuidOf } from '#conductor/board/render/render-board.ts';
+import { renderCommand } from '#conductor/board/render/render-words.ts';
 
 /** The way in which the fleet's table is shown. */
 export interface FleetLook {
@@ -64,12 +65,11 @@ export function renderHead({ columns, sort, mayChange }: FleetLook): Html {
   return html`<tr>${mayChange && html`<td class="c-choose"></td>`}${cells}</tr>`;
 }
 
-/** Renders rows of the table, each as one line. Pure. */
-export function renderRows(rows: readonly BoardRow[], look: FleetLook, now: Date): Html {
-  return html`${rows.map((row) => renderRow(row, look, now))}`;
-}
+/** Id of a node's row on the page. */
+export const rowId = (row: BoardRow): string => `row-${uuidOf(row)}`;
 
-function renderRow(row: BoardRow, { columns, chosen, mayChange }: FleetLook, now: Date): Html {
+/** Renders a row of the table, as one line. Pure. */
+export function renderRow(row: BoardRow, { columns, chosen, mayChange }: FleetLook, now: Date): Html {
   const uuid = uuidOf(row);
   const isChosen = chosen.has(uuid);
   const cells = columns.map((name) => {
@@ -80,7 +80,7 @@ function renderRow(row: BoardRow, { columns, chosen, mayChange }: FleetLook, now
   const choose =
     mayChange &&
     html`<td class="c-choose"><button type="button" class="check" role="checkbox" tabindex="-1" aria-checked="${isChosen ? 'true' : 'false'}" aria-label="Choose ${nameOf(row)}" data-choose="${uuid}"></button></td>`;
-  return html`<tr class="${statusOf(row)}${isChosen && ' chosen'}" data-uuid="${uuid}">${choose}${cells}</tr>`;
+  return html`<tr id="${rowId(row)}" class="${statusOf(row)}${isChosen && ' chosen'}" data-uuid="${uuid}">${choose}${cells}</tr>`;
 }
 
 /** Renders the words that stand in place of rows. Pure. */
@@ -98,7 +98,7 @@ export function renderNoRows(facts: {
   if (facts.nodes > 0)
     return html`<p>No node matches <code>${facts.filter}</code>.</p><p><a href="#fleet">Show all ${facts.nodes}</a></p>`;
   return html`<p>No node is enrolled.</p>
-    <p><code>baton node create name=n1 driver=redfish …</code> enrolls one, <code>baton node create -f nodes.yaml</code> a whole room.</p>`;
+    <p><code>baton node create name=n1 driver=redfish …</code> enrolls one, ${renderCommand('baton node create -f nodes.yaml')} a whole room.</p>`;
 }
 
 /** The choice of columns. Pure. */

@@ -2,7 +2,7 @@ import type { ImageAnswer } from '#conductor/api/images.ts';
 import type { SettingInForce } from '#conductor/api/records.ts';
 import { foreign, type Html, html, joined, renderTime } from '#conductor/board/render/html.ts';
 import { renderTable, type TableRow } from '#conductor/board/render/render-table.ts';
-import { renderCode, renderWords } from '#conductor/board/render/render-words.ts';
+import { renderCode, renderCommand, renderWords } from '#conductor/board/render/render-words.ts';
 import { formatBytes, formatDuration, spanMs } from '#conductor/cli/shell/format-units.ts';
 
 export interface ListedAllocation {
@@ -41,7 +41,7 @@ export function renderAllocations(
   context: { readonly now: Date; readonly nameOf: (nodeUuid: string) => string; readonly mayChange: boolean },
 ): Html {
   if (allocations.length === 0)
-    return html`<div class="empty"><p>No allocation.</p><p><code>baton allocate CLASS</code> reserves an available node of a resource class.</p></div>`;
+    return html`<div class="empty"><p>No allocation.</p><p>${renderCommand('baton allocate CLASS')} reserves an available node of a resource class.</p></div>`;
   const { now, nameOf, mayChange } = context;
   const rank = ({ state }: ListedAllocation): number => (states[state ?? ''] ?? unknown)[2];
   const rows = allocations
@@ -73,7 +73,7 @@ export function renderImages(
   { now, mayChange }: { readonly now: Date; readonly mayChange: boolean },
 ): Html {
   if (images.length === 0)
-    return html`<div class="empty"><p>No image in chunks on this conductor.</p><p><code>baton image add</code> makes one of a file or an address.</p></div>`;
+    return html`<div class="empty"><p>No image in chunks on this conductor.</p><p>${renderCommand('baton image add')} makes one of a file or an address.</p></div>`;
   const rows = images
     .toSorted((a, b) => Number(a.users.length === 0) - Number(b.users.length === 0))
     .map(({ name, size, added_at: added, users }): TableRow => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { FlowView } from '#conductor/api/flows.ts';
+import type { FlowSummaryView, FlowView } from '#conductor/api/flows.ts';
 import { primaryAction } from '#conductor/board/render/board-actions.ts';
 import { formatClock, formatMoment } from '#conductor/board/render/clock.ts';
 import { drawRate } from '#conductor/board/render/draw-rate.ts';
@@ -39,6 +39,7 @@ const rest: NodePicture = {
   subject: { node, flow: undefined, onHold: null },
   flow: undefined,
   isRead: true,
+  error: undefined,
   history: [],
   hardware: { inventory: undefined, switchPorts: [], receipts: [] },
   logs: undefined,
@@ -204,6 +205,18 @@ test('a reader can skip nothing', () => {
   expect([page(true).includes('data-step="'), page(false).includes('data-step="')]).toEqual([true, false]);
 });
 
+test('a step that waits for what the card says does not say it again', () => {
+  const waits = step({ state: 'waiting', ended_at: null, waiting_for: 'another try after: no answer of leaf1' });
+  const text = (more: Partial<NodePicture>) =>
+    textOf(renderTab('now', { ...rest, flow: flow({ state: 'waiting', steps: [waits] }), ...more }, now));
+  const row = {
+    node,
+    flow: { ...flow(), status: 'retrying', reason: waits.waiting_for, ended_at: null } as unknown as FlowSummaryView,
+  };
+  expect(text({ row }).match(/no answer of leaf1/g)).toHaveLength(1);
+  expect(text({}).match(/no answer of leaf1/g)).toHaveLength(1);
+});
+
 test('logs are read on their tab, and shown once they are read', () => {
   const failed = { ...rest, flow: flow({ state: 'failed' }) };
   expect(String(renderTab('logs', failed, now))).toContain('data-name="logs"');
@@ -219,6 +232,11 @@ test('every tab says something before anything is known, and while nothing is re
     // consoles are no text
     expect([tab, textOf(renderTab(tab, rest, now)).length > 5]).toEqual([tab, tab !== 'console']);
   }
+  // a refusal is no reading that goes on
+  const refused = { ...rest, isRead: false, error: 'the database is away' };
+  expect(textOf(renderTab('now', refused, now))).toBe('the database is away It is asked again.');
+  const stale = textOf(renderTab('history', { ...rest, error: 'the database is away' }, now));
+  expect(stale).toMatch(/^Not up to date: the database is away/);
   expect(textOf(renderTabs(node, 'history'))).toBe('Now History Inventory Logs Console Plan');
   expect(textOf(renderTab('inventory', rest, now))).toContain('baton inspect n1');
 });

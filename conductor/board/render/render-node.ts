@@ -31,6 +31,8 @@ export interface NodePicture {
   readonly flow: FlowView | undefined;
   /** Whether flow and history have been read. */
   readonly isRead: boolean;
+  /** Why they could not be read the last time. */
+  readonly error: string | undefined;
   /** Newest first. */
   readonly history: readonly HistoryLine[];
   readonly hardware: Hardware;
@@ -54,18 +56,22 @@ export const nodeTabs = {
 } as const;
 export type NodeTab = keyof typeof nodeTabs;
 
+/** Length of a name that may not fit beside what else is on its line. */
+const longName = 40;
 /** Number of actions that stand beside the first one; the others are in a menu. */
 const besides = 2;
 
 /** Name, status and the action that comes next, on one line. Pure. */
 export function renderNodeHead(row: BoardRow, subject: Subject, mayChange: boolean): Html {
   const { node } = subject;
+  const name = node.name ?? node.uuid;
   const power = node.power_state !== null && html`<span class="fact">${node.power_state}</span>`;
   const rack =
     node.rack !== null && html` / <a href="#racks/${encodeURIComponent(node.rack)}">${foreign(node.rack)}</a>`;
   return html`<p class="crumbs"><a href="#">All nodes</a>${rack}</p>
-    <div class="node-line"><h2>${foreign(node.name ?? node.uuid)}</h2><span class="pill ${statusOf(row)}">${renderStatus(statusOf(row))}</span>
-    <span class="fact">${node.provision_state}</span>${power}${renderMaintenance(node)}${renderButtons(subject, mayChange)}</div>`;
+    <div class="node-line"><h2>${foreign(name)}</h2><span class="pill ${statusOf(row)}">${renderStatus(statusOf(row))}</span>
+    <span class="fact">${node.provision_state}</span>${power}${renderButtons(subject, mayChange)}</div>
+    ${name.length > longName && html`<p class="whole-name">${foreign(name)}</p>`}${node.maintenance && html`<p class="taken">${renderMaintenance(node)}</p>`}`;
 }
 
 /** Buttons for what may be done now, the next one first. Pure. */
@@ -91,7 +97,13 @@ export function renderTabs(node: BoardNode, open: NodeTab): Html {
 
 /** Renders one tab of the page. Pure. */
 export function renderTab(tab: NodeTab, picture: NodePicture, now: Date): Html {
-  if (!picture.isRead) return html`<p class="loading">Reading the node…</p>`;
+  const { isRead, error } = picture;
+  if (!isRead && error === undefined) return html`<p class="loading">Reading the node…</p>`;
+  if (!isRead) return html`<div class="empty"><p class="failed">${error}</p><p>It is asked again.</p></div>`;
+  return html`${error !== undefined && html`<p class="failed">Not up to date: ${error}</p>`}${renderOpened(tab, picture, now)}`;
+}
+
+function renderOpened(tab: NodeTab, picture: NodePicture, now: Date): Html {
   switch (tab) {
     case 'history':
       return html`<ol class="history">${picture.history.map(renderLine)}</ol>${picture.history.length === 0 && html`<p class="empty">Nothing has happened to it yet.</p>`}`;
@@ -109,34 +121,45 @@ export function renderTab(tab: NodeTab, picture: NodePicture, now: Date): Html {
 }
 
 function renderNow(picture: NodePicture, now: Date): Html {
-  const { node, flow, hardware, mayChange, rates, history } = picture;
-  return html`${renderCause(picture)}<div class="columns"><section aria-label="What is done">${flow ? renderFlow(flow, { now, mayChange, rates }) : html`<p>Nothing was done with it yet.</p>`}
-    <h3>Lately</h3><ol class="history">${history.slice(0, latest).map(renderLine)}</ol></section>
+  const { node, flow, hardware, history } = picture;
+  const words = causesOf(picture);
+  return html`${renderCause(picture, words)}<div class="columns"><section aria-label="What is done">${flow ? renderFlow(flow, picture, { now, words }) : html`<h3>Done so far</h3><p class="fact">Nothing was done with it yet.</p>`}
+    ${history.length > 0 && html`<h3>Lately</h3><ol class="history">${history.slice(0, latest).map(renderLine)}</ol>`}</section>
     <aside aria-label="About the node">${renderPlace(node)}${renderHardwareFacts(hardware)}</aside></div>`;
 }
 const latest = 8;
 
-/** One card: the cause, what to do about it, and the button for it; nothing where nothing is wrong. */
-function renderCause({ node, row, subject, flow, mayChange }: NodePicture): Html {
-  const isOver = flow?.state === 'failed' || flow?.state === 'aborted';
+const isFailure = (flow: FlowView | undefined): flow is FlowView =>
+  flow?.state === 'failed' || flow?.state === 'aborted';
+
+/** Whether it is a failure of a node that is well since, or that has been sent on. */
+const isMemory = (row: BoardRow, flow: FlowView | undefined): boolean =>
+  isFailure(flow) && row.flow === undefined && statusOf(row) !== 'failed';
+
+/** Finds the words for what is wrong with the node, or for what it rests; none where nothing is wrong. */
+function causesOf({ node, row, flow }: NodePicture): readonly string[] {
+  if (isMemory(row, flow)) return [];
+  const status = statusOf(row);
   const rests = [
     ...(flow?.held ? [`held: ${flow.held}`] : []),
     ...(flow?.on_hold ? [`on hold for ${flow.on_hold}`] : []),
     ...(flow?.abort_requested ? [flow.abort_requested] : []),
   ];
-  const status = statusOf(row);
-  const cause = isOver ? (flow?.error ?? node.last_error) : status === 'failed' ? node.last_error : null;
+  const cause = isFailure(flow) ? (flow.error ?? node.last_error) : status === 'failed' ? node.last_error : null;
   const waits = row.flow && ['retrying', 'slow'].includes(row.flow.status) ? row.flow.reason : null;
-  const words = [...rests, ...(cause === null ? [] : [cause]), ...(waits === null ? [] : [waits])];
+  return [...rests, ...(cause === null ? [] : [cause]), ...(waits === null ? [] : [waits])];
+}
+
+/** One card: the cause, what to do about it, and the button for it; nothing where nothing is wrong. */
+function renderCause({ node, row, subject, flow, mayChange }: NodePicture, words: readonly string[]): Html {
+  const status = statusOf(row);
   const advice = flow?.advice ?? null;
-  if (words.length === 0 && advice === null) return nothing;
-  // one that has ended well since, or whose node has been sent on, is a memory
-  if (isOver && row.flow === undefined && status !== 'failed') return nothing;
+  if (words.length === 0 && (advice === null || isMemory(row, flow))) return nothing;
   const step = row.flow?.step ?? row.flow?.kind ?? flow?.kind;
   const first = primaryAction(subject);
   const action = first === undefined ? undefined : actionsFor(subject)[first];
   const log =
-    isOver && html`<a class="button" href="#node/${encodeURIComponent(node.name ?? node.uuid)}/logs">Logs</a>`;
+    isFailure(flow) && html`<a class="button" href="#node/${encodeURIComponent(node.name ?? node.uuid)}/logs">Logs</a>`;
   return html`<section class="cause ${status}" aria-label="What is wrong"><h3>${renderStatus(status)} <span>${foreign(step)}</span></h3>
     ${words.map((each) => html`<p class="words">${renderWords(each)}</p>`)}
     ${advice !== null && html`<p class="advice">${renderWords(advice)}</p>`}
@@ -145,10 +168,11 @@ function renderCause({ node, row, subject, flow, mayChange }: NodePicture): Html
 
 function renderFlow(
   flow: FlowView,
-  { now, mayChange, rates }: { readonly now: Date; readonly mayChange: boolean; readonly rates: readonly RateSample[] },
+  { mayChange, rates }: NodePicture,
+  { now, words }: { readonly now: Date; readonly words: readonly string[] },
 ): Html {
   const took = formatDuration(spanMs(flow.started_at, flow.ended_at, now));
-  return html`<h3>${flow.kind}: ${flow.state}, ${took}</h3>${renderTimeline(flow, now, mayChange)}${drawRate(rates)}`;
+  return html`<h3>${flow.kind}: ${flow.state}, ${took}</h3>${flow.steps.length > 0 ? renderTimeline(flow, now, mayChange, words) : html`<p class="fact">No step of it was begun.</p>`}${drawRate(rates)}`;
 }
 
 /** Renders the node's facts, beside its machine. */
@@ -166,7 +190,7 @@ function renderPlace(node: BoardNode): Html {
   const rows = Object.entries(facts).map(
     ([name, value]) => value !== null && value !== '' && html`<dt>${name}</dt><dd>${foreign(value)}</dd>`,
   );
-  return html`<dl class="facts">${rows}<dt>UUID</dt><dd>${renderCommand(node.uuid)}</dd></dl>`;
+  return html`<h3>Identity</h3><dl class="facts">${rows}<dt>UUID</dt><dd>${renderCommand(node.uuid)}</dd></dl>`;
 }
 
 function renderInventoryTab({ node, hardware }: NodePicture): Html {

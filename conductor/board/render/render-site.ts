@@ -4,7 +4,7 @@ import { drawGraph, isPartial, partialShape, stageShapes } from '#conductor/boar
 import { foreign, type Html, type HtmlValue, html, joined, nothing, renderTime } from '#conductor/board/render/html.ts';
 import { renderNodeLink } from '#conductor/board/render/render-board.ts';
 import { renderSome, renderTable, type TableRow } from '#conductor/board/render/render-table.ts';
-import { renderProse } from '#conductor/board/render/render-words.ts';
+import { renderCommand, renderProse } from '#conductor/board/render/render-words.ts';
 import { formatDuration, spanMs } from '#conductor/cli/shell/format-units.ts';
 
 export interface SitePicture {
@@ -40,7 +40,7 @@ export function renderSite(picture: SitePicture, now: Date): readonly Html[] {
   const { action, actions } = picture;
   if (!action)
     return [
-      html`<div class="empty"><p>No site action yet.</p><p><code>baton site deploy</code> commits documents and starts one; of documents that are committed, one is started here.</p></div>`,
+      html`<div class="empty"><p>No site action yet.</p><p>${renderCommand('baton site deploy')} commits documents and starts one; of documents that are committed, one is started here.</p></div>`,
     ];
   const { groups = [] } = action;
   return [

@@ -1,5 +1,5 @@
 import type { FlowView } from '#conductor/api/flows.ts';
-import { find, get, send } from '#conductor/board/data/ask-api.ts';
+import { find, get, Refused, send } from '#conductor/board/data/ask-api.ts';
 import { type ArchivedFile, readArchive } from '#conductor/board/data/read-archive.ts';
 import { planOf } from '#conductor/board/page/ask-about-nodes.ts';
 import type { RateSample } from '#conductor/board/render/draw-rate.ts';
@@ -9,12 +9,15 @@ import type { HistoryLine } from '#conductor/board/render/render-node.ts';
 import type { NodePlan } from '#conductor/board/render/render-plans.ts';
 
 const shownHistory = 200;
+const retryMs = 3000;
 /** Samples of a write's rate that are kept: five minutes of one a second. */
 const keptRates = 300;
 const noHardware: Hardware = { inventory: undefined, switchPorts: [], receipts: [] };
 const nothing = {
   flow: undefined as FlowView | undefined,
   isRead: false,
+  /** Why flow and history could not be read the last time. */
+  error: undefined as string | undefined,
   history: [] as readonly HistoryLine[],
   hardware: noHardware,
   logs: undefined as readonly ArchivedFile[] | undefined,
@@ -27,7 +30,7 @@ export interface NodePage {
   readonly now: Readonly<typeof nothing>;
   /** Another node's page, or none. */
   forget(): void;
-  /** @throws LoginNeeded, Refused */
+  /** Reads it; a refusal is shown in its place, and it is asked for again. @throws LoginNeeded, NoAnswer */
   read(uuid: string): Promise<void>;
   /** The agent's logs, as they were collected last. @throws LoginNeeded, Refused */
   readLogs(uuid: string): Promise<void>;
@@ -64,6 +67,28 @@ export function createNodePage(options: {
     const [switchPorts, receipts] = [network?.ports ?? [], wiped?.receipts ?? []];
     put(uuid, { hardware: { inventory: found?.inventory, switchPorts, receipts } });
   };
+  const readFlow = async (uuid: string): Promise<void> => {
+    const [flow, { history }] = await Promise.all([
+      find<FlowView>(`v1/nodes/${uuid}/flow`),
+      get<{ readonly history: readonly HistoryLine[] }>(`v1/nodes/${uuid}/history?detail=true`),
+    ]);
+    // hardware is seen, ports are moved and wipes are proved by steps
+    const isNews = stageOf(flow) !== stageOf(state.now.flow) || state.now.hardware === noHardware;
+    put(uuid, { flow, isRead: true, error: undefined, history: history.toReversed().slice(0, shownHistory) });
+    if (isNews) readHardware(uuid).catch(onTrouble);
+  };
+  const read = async (uuid: string): Promise<void> => {
+    try {
+      await readFlow(uuid);
+    } catch (error) {
+      // no event comes of a conductor that answers again
+      if (!(error instanceof Refused)) throw error;
+      put(uuid, { error: error.message });
+      setTimeout(() => {
+        if (isOpen(uuid) && state.now.error !== undefined) void read(uuid).catch(onTrouble);
+      }, retryMs);
+    }
+  };
   return {
     get now() {
       return state.now;
@@ -71,16 +96,7 @@ export function createNodePage(options: {
     forget: () => {
       state.now = nothing;
     },
-    read: async (uuid) => {
-      const [flow, { history }] = await Promise.all([
-        find<FlowView>(`v1/nodes/${uuid}/flow`),
-        get<{ readonly history: readonly HistoryLine[] }>(`v1/nodes/${uuid}/history?detail=true`),
-      ]);
-      // hardware is seen, ports are moved and wipes are proved by steps
-      const isNews = stageOf(flow) !== stageOf(state.now.flow) || state.now.hardware === noHardware;
-      put(uuid, { flow, isRead: true, history: history.toReversed().slice(0, shownHistory) });
-      if (isNews) readHardware(uuid).catch(onTrouble);
-    },
+    read,
     readLogs: async (uuid) => {
       const { body } = await send({ method: 'GET', path: `v1/nodes/${uuid}/flow/logs` });
       if (body) put(uuid, { logs: await readArchive(body) });
