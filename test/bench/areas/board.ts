@@ -9,6 +9,7 @@ import { loadAverage } from '#test/bench/process-figures.ts';
 const fleet = 10_000;
 const openFlows = 1000;
 const changes = 40;
+const inRack = 25;
 const timeout = 120_000;
 
 /** The board in Debian's Chromium, with ten thousand nodes on a conductor beside it. */
@@ -21,6 +22,10 @@ export const boardArea: Area = {
     try {
       await database.connect();
       await createNodes(server, { from: 0, to: fleet });
+      await database.query(
+        "update nodes set extra = extra || jsonb_build_object('rack', 'r' || substr(name, 6)::int / $1::int)",
+        [inRack],
+      );
       browser = await chromium.launch({
         executablePath: '/usr/bin/chromium',
         args: ['--no-sandbox', '--enable-precise-memory-info'],
@@ -55,6 +60,7 @@ async function measurePage({ say }: BenchContext, { server, page, database }: Wo
   const [firstView, whole] = [await noted(page, 'rows'), await noted(page, 'all')];
   say(`first rows after ${round(firstView, 0)} ms, all after ${round(whole, 0)} ms; load ${await loadAverage()}`);
 
+  await page.evaluate(measureFrames);
   const toPixel: number[] = [];
   for (let index = 0; index < changes; index += 1) {
     const mark = `change-${index}-of-the-bench`;
@@ -64,26 +70,45 @@ async function measurePage({ say }: BenchContext, { server, page, database }: Wo
     await page.getByText(mark).first().waitFor({ timeout, state: 'attached' });
     toPixel.push((await noted(page, mark)) - began);
   }
-  await page.evaluate(`{
-    window.longestFrame = 0;
-    let last = performance.now();
-    const frame = (now) => {
-      window.longestFrame = Math.max(window.longestFrame, now - last);
-      last = now;
-      requestAnimationFrame(frame);
-    };
-    requestAnimationFrame(frame);
-  }`);
+  const whileChanging = await longestFrame(page);
   for (let turn = 0; turn < 100; turn += 1) await page.mouse.wheel(0, 2000);
-  const longest = Number(await page.evaluate('window.longestFrame'));
+  const whileScrolling = await longestFrame(page);
+  await page.evaluate("location.hash = '#racks/'");
+  await page.locator('#racks > li').nth(1).waitFor({ timeout });
+  for (let index = 0; index < changes; index += 1) {
+    await database.query("update nodes set maintenance = $1 where name = 'node-0'", [index % 2 === 0]);
+    const mark = page.locator(
+      '#racks',
+      index % 2 === 0 ? { hasText: 'in maintenance' } : { hasNotText: 'in maintenance' },
+    );
+    await mark.waitFor({ timeout, state: 'attached' });
+  }
+  const ofRacks = await longestFrame(page);
+  say(`longest frames: ${JSON.stringify({ whileChanging, whileScrolling, ofRacks })}; load ${await loadAverage()}`);
   const heap = Number(await page.evaluate('performance.memory.usedJSHeapSize'));
   return {
     [`first_view_ms_${fleet}`]: { value: round(firstView, 0), unit: 'ms' },
     [`all_nodes_ms_${fleet}`]: { value: round(whole, 0), unit: 'ms' },
     event_to_pixel_ms_p95: { value: round(percentile(toPixel, 0.95), 0), unit: 'ms' },
-    longest_frame_ms: { value: round(longest), unit: 'ms' },
+    longest_frame_ms: { value: round(Math.max(whileChanging, whileScrolling, ofRacks)), unit: 'ms' },
     browser_mb: { value: round(heap / 1e6), unit: 'MB of its heap' },
   };
+}
+
+const measureFrames = `{
+  window.longestFrame = 0;
+  let last = performance.now();
+  const frame = (now) => {
+    window.longestFrame = Math.max(window.longestFrame, now - last);
+    last = now;
+    requestAnimationFrame(frame);
+  };
+  requestAnimationFrame(frame);
+}`;
+
+/** Milliseconds of the longest frame since it was asked for before. */
+async function longestFrame(page: Page): Promise<number> {
+  return round(Number(await page.evaluate('[longestFrame, (longestFrame = 0)][0]')));
 }
 
 /** The page notes itself when what is looked for comes: a locator looks only now and then. */
