@@ -35,6 +35,20 @@ test('a port for what boots reads no bodies', () => {
   expect(new Set(createBootApp(api.context).routes.map(({ method }) => method))).toEqual(new Set(['GET', 'ALL']));
 });
 
+test('the walk of all doors fills each list and open object of a body, as far as its row goes', () => {
+  const doors = doorsOf(document);
+  const bodiesOf = (method: string, path: string) =>
+    doors.find((door) => door.method === method && door.path === path)?.bodies ?? {};
+  const provision = bodiesOf('PUT', '/v1/nodes/n1/states/provision');
+  const steps = provision['as many members of body.clean_steps that are empty objects']?.() ?? '';
+  const { target, clean_steps: listed } = JSON.parse(steps) as Record<string, unknown>;
+  expect([target, Array.isArray(listed) && listed.length]).toEqual([expect.any(String), 9_950]);
+  const node = bodiesOf('POST', '/v1/nodes')['as many members of body.extra that are numbers']?.() ?? '';
+  expect(Object.keys((JSON.parse(node) as { extra: object }).extra)).toHaveLength(9_950);
+  const filled = doors.filter(({ bodies }) => Object.keys(bodies).some((name) => name.startsWith('as many members')));
+  expect(filled.length).toBeGreaterThan(20);
+});
+
 const headers = { 'Content-Type': 'application/json', 'X-OpenStack-Ironic-API-Version': '1.96' };
 
 test('every operation refuses in a few words what is above its row, and says which limit it is', {
