@@ -25,7 +25,7 @@ export function isHeld({ flow, node }: { readonly flow: FlowRow; readonly node: 
  * of the database nothing goes on.
  */
 export async function holdInMaintenance(
-  context: EngineContext,
+  context: Pick<EngineContext, 'db' | 'config' | 'clock'>,
   { lease, node, flow }: Pick<Work, 'lease' | 'node' | 'flow'>,
 ): Promise<'held' | 'released' | 'not held'> {
   const holds = isHeld({ flow, node });
