@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { clusterArgs } from '#conductor/cluster-steps/cluster-step.ts';
 import { answersArg, every, joinedArgs, whyNotJoined, whySilent } from '#conductor/cluster-steps/service-steps.ts';
+import { hasBeenReset } from '#conductor/flows/bmc/hold-power.ts';
 import { setPower, switchPower } from '#conductor/flows/conductor-steps/power.ts';
 import { noteOutput } from '#conductor/flows/log/flow-store.ts';
 import {
@@ -64,9 +65,12 @@ async function look(context: StepContext): Promise<ConductorStepOutcome> {
   };
 }
 
-/** Each half can be repeated: a conductor may have died between them. */
+/** Each half can be repeated; a machine that is on its way, since a conductor died after both, is not switched off again. */
 async function restart(context: StepContext): Promise<ConductorStepOutcome> {
-  await setPower(context, 'power off');
+  if (!(await hasBeenReset(context))) {
+    await setPower(context, 'power off');
+    await context.noteOff();
+  }
   const output = reportOf('its instance did not answer after kexec: its machine was restarted');
   return { kind: 'done', output, record: await switchPower(context, 'power on') };
 }

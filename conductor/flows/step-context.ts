@@ -52,7 +52,7 @@ export interface StepContext
   readonly ask: <T>(answer: Promise<T>) => Promise<T>;
   /** Records that power is held, in a step that must not lose it, before something begins that is not asked of the BMC. */
   readonly keepPower: () => Promise<void>;
-  /** Records, in such a step, that the machine is off for the step's reset, before it is switched on again. */
+  /** Records that the machine is off for the step's own start of it: a conductor that takes over repeats none. */
   readonly noteOff: () => Promise<void>;
   readonly session: AgentSessionRow | undefined;
   /** @throws AppError `agent_error` when no agent has called in. */

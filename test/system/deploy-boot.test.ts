@@ -223,11 +223,13 @@ describe('an instance that its documents have waited for, after kexec', () => {
   });
 
   test('is restarted once where it hangs, whenever the conductor dies; auto is a reboot from then on', async () => {
+    let before = 0;
     const deaths = await conductor.dieAtEach({
       prepare: async () => {
         await choose('kexec');
         await deploy('rebuild');
         expect(await notes()).toBe('went on by kexec');
+        before = machine.boots();
       },
       act: async () => {
         await enterService();
@@ -235,6 +237,7 @@ describe('an instance that its documents have waited for, after kexec', () => {
       },
       check: async (checkpoint) => {
         expect([checkpoint, machine.state()]).toEqual([checkpoint, { power: 'on', runs: 'instance' }]);
+        expect([checkpoint, machine.boots() - before]).toEqual([checkpoint, 1]);
         expect(await notes()).toMatch(/^a reboot in place of kexec: its instance did not answer within 1 s of kexec/);
       },
     });

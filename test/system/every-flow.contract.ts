@@ -37,10 +37,11 @@ export function flowContract(name: string, mac: string, kinds: readonly FlowKind
       const scenario = scenarioOf(kind);
       const { machine } = stage;
       const { prepare, start, steps = 3 } = scenario;
-      let sofar = 0;
+      let sofar = { disk: 0, boots: 0 };
+      const boots: number[] = [];
       const prepareOnce = async () => {
         await prepare();
-        sofar = machine.disk.length;
+        sofar = { disk: machine.disk.length, boots: machine.boots() };
       };
       const deaths = await stage.dieAtEach({ prepare: prepareOnce, start }, async (node, checkpoint) => {
         const end = {
@@ -48,7 +49,7 @@ export function flowContract(name: string, mac: string, kinds: readonly FlowKind
           flow: await stage.lastFlow(),
           reservation: node['reservation'],
           machine: machine.state(),
-          disk: [...new Set(machine.disk.slice(sofar))],
+          disk: [...new Set(machine.disk.slice(sofar.disk))],
         };
         expect(end, `died at checkpoint ${checkpoint}`).toEqual({
           state: scenario.ends,
@@ -58,7 +59,10 @@ export function flowContract(name: string, mac: string, kinds: readonly FlowKind
           disk: scenario.disk,
         });
         scenario.check?.();
+        boots.push(machine.boots() - sofar.boots);
       });
+      // a conductor that takes over repeats no boot: the last time none had died
+      expect(boots).toEqual(boots.map(() => boots.at(-1)));
       // each step is started, acts, and is recorded
       expect(deaths).toBeGreaterThanOrEqual(3 * steps);
     });

@@ -1,5 +1,7 @@
+import { z } from 'zod';
 import { hasEnded } from '#conductor/agents/find-command.ts';
 import { holdingPowerFirst, requirePowerFree } from '#conductor/drivers/with-held-power.ts';
+import { addToOutput } from '#conductor/flows/log/flow-store.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import { stepTitle } from '#conductor/model/planned-step.ts';
 import type { PowerHold } from '#conductor/model/power-and-boot.ts';
@@ -25,6 +27,7 @@ export async function holdingPower(
   if (!mustNotLosePower) return { context, isHeld: () => wasHeld };
   if (!wasHeld) requirePowerFree(node.powerHold, stepTitle(step), clock.now());
   let forMs: number | undefined;
+  const isHeld = (): boolean => wasHeld || (forMs ?? 0) > 0;
   const keepPower = async (): Promise<void> => {
     if (forMs !== undefined) return;
     const ms = (await mustNotLosePower(context)) ?? 0;
@@ -33,12 +36,12 @@ export async function holdingPower(
   };
   const noteOff = async (): Promise<void> => {
     await keepPower();
-    await noteOffOf(context);
+    await (isHeld() ? noteOffOf(context) : context.noteOff());
   };
   if (step.inBand) await keepPower();
   return {
     context: { ...context, keepPower, noteOff, bmc: () => holdingPowerFirst(context.bmc(), keepPower) },
-    isHeld: () => wasHeld || (forMs ?? 0) > 0,
+    isHeld,
   };
 }
 
@@ -103,13 +106,21 @@ export async function prolongHold(
   await changeOwnHold({ node, record }, stepUuid, (own) => ({ ...own, until: new Date(untilMs).toISOString() }));
 }
 
+const WasOff = z.looseObject({ was_off: z.literal(true) });
+
+/** Records in the step's output, where no power is held for it, that the machine is off for the step's own reset. */
+export async function noteOffOfStep({ step, record }: Pick<StepContext, 'step' | 'record'>): Promise<void> {
+  await record((tx) => addToOutput(tx, step.uuid, { was_off: true } satisfies z.input<typeof WasOff>));
+}
+
 /**
  * Whether the machine is on again after the reset of a step whose conductor died then, or did not hear of it: what the step
  * waits for has begun, and one more reset would be amid it.
  */
 export async function hasBeenReset({ node, step, bmc, signal }: StepContext): Promise<boolean> {
   const { powerHold } = node;
-  if (powerHold?.step !== step.uuid || !powerHold.wasOff) return false;
+  const wasOff = powerHold?.step === step.uuid ? powerHold.wasOff : WasOff.safeParse(step.output).success;
+  if (!wasOff) return false;
   const power = await bmc().power.getPowerState({ signal });
   if (power) return power === 'power on';
   throw new AppError(

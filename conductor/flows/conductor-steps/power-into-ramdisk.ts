@@ -10,7 +10,7 @@ import { connectNode } from '#conductor/flows/conductor-steps/switch-networks.ts
 import { hasSucceeded, stepsOf } from '#conductor/flows/log/flow-store.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
-import type { BootDevice, PowerTarget } from '#conductor/model/power-and-boot.ts';
+import type { BootDevice } from '#conductor/model/power-and-boot.ts';
 import { setOfferedBootDevice } from '#conductor/nodes/boot/boot-device.ts';
 import { bootModeOf, readFirmwareBoot } from '#conductor/nodes/boot/boot-mode.ts';
 import { bootsByHttp, bootsFromVirtualMedia, networkBootDevice } from '#conductor/nodes/node-interfaces.ts';
@@ -36,6 +36,7 @@ export async function powerIntoRamdisk(context: StepContext, reason: string): Pr
     if (!isVirtual) await forgetAgentSession(tx, context.node.uuid);
     if (Object.keys(firmware).length > 0) await updateNode(tx, context.node.uuid, firmware);
   });
+  await context.noteOff();
   await setPower(context, 'power on', { fromSetDevice: true });
   return waitForAgent(context, reason);
 }
@@ -110,22 +111,33 @@ export const rebootRamdisk: ConductorStep = {
   resume: awaitRamdisk,
 };
 
+/** Starts the machine again, as it boots by itself; once, also where a conductor dies amid that. */
+async function offAndOn(context: StepContext): Promise<void> {
+  await setPower(context, 'power off');
+  await context.noteOff();
+  await setPower(context, 'power on');
+}
+
 /** Steps that an operator may list between others: where the flow has a ramdisk, power comes back with it. */
 async function hasRamdisk(context: StepContext): Promise<boolean> {
   const steps = await stepsOf(context);
   return steps.some((step) => step.step === 'boot_ramdisk');
 }
 
-const powerStep = (step: string, target: PowerTarget, description: string): ConductorStep => ({
+const powerStep = (step: string, target: 'power on' | 'rebooting', description: string): ConductorStep => ({
   interface: 'power',
   step,
   description,
   run: async (context) => {
     if (await hasRamdisk(context)) return rebootIntoRamdisk(context);
-    await setPower(context, target);
+    await (target === 'rebooting' ? offAndOn(context) : setPower(context, target));
     return { kind: 'done' };
   },
-  resume: awaitRamdisk,
+  resume: async (context) => {
+    if (await hasRamdisk(context)) return awaitRamdisk(context);
+    await setPower(context, 'power on');
+    return { kind: 'done' };
+  },
 });
 
 export const powerOn = powerStep(
@@ -150,10 +162,8 @@ export async function resetMachine(
 ): Promise<ConductorStepOutcome> {
   if (context.step.interface !== 'bios') await askAhead(context);
   const isUp = await ramdiskIsUp(context);
-  await setPower(context, 'power off');
-  await context.noteOff();
   const outcome = isUp ? await rebootIntoRamdisk(context) : undefined;
-  if (!outcome) await setPower(context, 'power on');
+  if (!outcome) await offAndOn(context);
   // noted before, a reset that does not come would be awaited for good; noted late it costs one more
   await noteReset(context);
   return outcome ?? orLater(context, resume);

@@ -7,6 +7,7 @@ import {
   isHttpAnswer,
   judgesByWhatIsShown,
   noteOffOf,
+  noteOffOfStep,
   saysItIsOver,
   untilPowerIsFree,
 } from '#conductor/flows/bmc/hold-power.ts';
@@ -101,7 +102,8 @@ async function act(
   { step, isRepeated }: { readonly step: FlowStepRow; readonly isRepeated: boolean },
 ): Promise<ConductorStepOutcome | undefined> {
   const { context, lease, node, flow, signal } = work;
-  const stepContext = await loadStepContext(work, { step, isRepeated });
+  const loaded = await loadStepContext(work, { step, isRepeated });
+  const stepContext = Object.assign(loaded, { noteOff: () => noteOffOfStep(loaded) });
   const definition = context.steps.find(step, flowKinds[flow.kind]);
   let isHeld = (): boolean => node.powerHold?.step === step.uuid;
   // a resumed step may have held it itself
@@ -117,7 +119,9 @@ async function act(
     const holding = resumes ? undefined : await holdingPower(stepContext, definition);
     isHeld = holding?.isHeld ?? isHeld;
     // a reset of what waits is noted, too: the conductor may die amid it
-    const resumed = { ...stepContext, noteOff: () => noteOffOf(stepContext) };
+    const resumed = definition.mustNotLosePower
+      ? { ...stepContext, noteOff: () => noteOffOf(stepContext) }
+      : stepContext;
     const outcome = await (resumes ? resumes(resumed) : definition.run(holding?.context ?? stepContext));
     context.checkpoint('acted');
     if (outcome.kind === 'again' && isHeld()) await forgetReset(stepContext, step.uuid);

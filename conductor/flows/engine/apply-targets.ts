@@ -1,7 +1,7 @@
 import { forgetAgentSession } from '#conductor/agents/agent-session-store.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
-import { powerStateAfter } from '#conductor/model/power-and-boot.ts';
+import { type PowerTarget, powerStateAfter } from '#conductor/model/power-and-boot.ts';
 import { renewBootDevice } from '#conductor/nodes/boot/boot-device.ts';
 import { type FirmwareBootColumns, readFirmwareBoot } from '#conductor/nodes/boot/boot-mode.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
@@ -9,22 +9,44 @@ import { holdLease, type Lease } from '#conductor/nodes/node-lease.ts';
 import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 
+const halfOf: Readonly<Partial<Record<PowerTarget, PowerTarget>>> = {
+  rebooting: 'power off',
+  'soft rebooting': 'soft power off',
+};
+
+/** Records what is left of a reboot: a conductor that takes over would switch off a machine that is on its way. */
+async function noteOff({ db }: EngineContext, lease: Lease): Promise<void> {
+  await db.transaction(async (tx) => {
+    await holdLease(tx, lease);
+    await updateNode(tx, lease.nodeUuid, { targetPowerState: 'power on', powerState: 'power off' });
+    await forgetAgentSession(tx, lease.nodeUuid);
+  });
+}
+
 /** Brings the node to the power state that an operator has asked for; a failure ends in `last_error`. */
 export async function applyPowerTarget(context: EngineContext, lease: Lease, signal: AbortSignal): Promise<void> {
   const node = await getNode(context.db, lease.nodeUuid);
   const target = node.targetPowerState;
   if (!target) return;
-  let failure: string | undefined;
-  try {
-    const bmc = context.drivers.connect(node, { node: node.uuid });
-    await renewBootDevice(bmc, target, { node, log: context.log, signal });
-    // without the operator's word the driver's own limits hold: an operating system may take minutes to go down
-    const limit = node.powerTimeout === null ? {} : { timeoutMs: node.powerTimeout * 1000 };
-    await bmc.power.setPowerState(target, { signal, ...limit });
-  } catch (error) {
-    if (signal.aborted) throw signal.reason;
-    failure = `power target '${target}' failed: ${errorChain(error)}`;
-    context.log.warn({ node: node.uuid, err: error }, 'power action failed');
+  const reach = async (state: PowerTarget): Promise<string | undefined> => {
+    try {
+      const bmc = context.drivers.connect(node, { node: node.uuid });
+      await renewBootDevice(bmc, state, { node, log: context.log, signal });
+      // without the operator's word the driver's own limits hold: an operating system may take minutes to go down
+      const limit = node.powerTimeout === null ? {} : { timeoutMs: node.powerTimeout * 1000 };
+      await bmc.power.setPowerState(state, { signal, ...limit });
+      return undefined;
+    } catch (error) {
+      if (signal.aborted) throw signal.reason;
+      context.log.warn({ node: node.uuid, err: error }, 'power action failed');
+      return `power target '${target}' failed: ${errorChain(error)}`;
+    }
+  };
+  const off = halfOf[target];
+  let failure = await reach(off ?? target);
+  if (off !== undefined && failure === undefined) {
+    await noteOff(context, lease);
+    failure = await reach('power on');
   }
   await context.db.transaction(async (tx) => {
     await holdLease(tx, lease);

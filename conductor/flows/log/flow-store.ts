@@ -152,6 +152,19 @@ export async function noteOutput(tx: Transaction, stepUuid: string, output: unkn
   await stepWriter.update(tx, stepUuid, { output: storableJson(output) });
 }
 
+/** Adds keys to what a step has noted so far. */
+export async function addToOutput(
+  tx: Transaction,
+  stepUuid: string,
+  more: Readonly<Record<string, unknown>>,
+): Promise<void> {
+  const noted = sql`case jsonb_typeof(output) when 'object' then output else '{}' end`;
+  await tx
+    .update(flowSteps)
+    .set({ output: sql`${noted} || ${JSON.stringify(more)}::jsonb` })
+    .where(eq(flowSteps.uuid, stepUuid));
+}
+
 /** From now on an abort does not wait for the step's end. */
 export async function letAbort(tx: Transaction, stepUuid: string): Promise<void> {
   await stepWriter.update(tx, stepUuid, { abortable: true });
