@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { BiosSettingsArgument, bareSetting } from '#shared/bios/bios-setting.ts';
-import { checkSettings, hasValue, listReadOnly } from '#shared/bios/check-settings.ts';
+import { checkSettings, hasValue, listDoubtful } from '#shared/bios/check-settings.ts';
 
 const known = [
   { ...bareSetting('BootMode', 'Uefi'), attribute_type: 'Enumeration', allowable_values: ['Uefi', 'Bios'] },
@@ -8,6 +8,7 @@ const known = [
   { ...bareSetting('Turbo', 'true'), attribute_type: 'Boolean' },
   { ...bareSetting('AssetTag', ''), attribute_type: 'String', min_length: 0, max_length: 4 },
   { ...bareSetting('AdminPassword', null), attribute_type: 'Password', min_length: 8, max_length: 32 },
+  { ...bareSetting('Link', 'Auto'), attribute_type: 'Enumeration', allowable_values: ['Auto', 'Gen3', 'Gen4'] },
   { ...bareSetting('Version', '1.0'), attribute_type: 'String', read_only: true },
 ];
 
@@ -37,24 +38,47 @@ describe('checkSettings', () => {
     expect(() => checkSettings(known, [{ name, value }])).toThrow(message);
   });
 
-  test('a registry that calls it read only is advice; what values there are it knows', () => {
-    const wanted = [{ name: 'Version', value: '2.0' }];
-    expect(() => checkSettings(known, wanted, 'registry')).not.toThrow();
-    expect(listReadOnly(known, [...wanted, { name: 'Cores', value: '2' }])).toEqual(wanted);
-    expect(listReadOnly(known, [{ name: 'Version', value: '1.0' }])).toEqual([]);
-    expect(() => checkSettings(known, [{ name: 'Cores', value: '17' }], 'registry')).toThrow('from 1 up to 16');
+  test.each([
+    ['Version', '2.0', 'it is read only (its value is 1.0)'],
+    ['BootMode', 'Legacy', "'Legacy' is not possible; it must be one of Uefi, Bios"],
+    ['Link', 'Gen5', "'Gen5' is not possible; it must be one of Auto, Gen3, Gen4"],
+    ['Cores', '17', "'17' is not possible; it must be an integer from 1 up to 16"],
+    ['AssetTag', 'rack7', "'rack7' has 5 characters; it must have at least 0 and at most 4"],
+    ['AdminPassword', 'hunter2', 'the password has 7 characters; it must have at least 8 and at most 32'],
+  ])('a registry advises against %s = %s, and the BMC decides', (name, value, advice) => {
+    expect(() => checkSettings(known, [{ name, value }], 'registry')).not.toThrow();
+    expect(
+      listDoubtful(known, [
+        { name, value },
+        { name: 'Cores', value: '2' },
+      ]),
+    ).toEqual([{ name, advice }]);
+    expect(listDoubtful(known, [{ name: 'Version', value: '1.0' }])).toEqual([]);
+  });
+
+  test('advice shows no password, whatever its type', () => {
+    const hash = { ...bareSetting('SHA256SetupPassword', null), attribute_type: 'String', max_length: 4 };
+    const [doubtful] = listDoubtful([hash], [{ name: hash.name, value: 'hunter2' }]);
+    expect(doubtful?.advice).toBe('the password has 7 characters; it must have at most 4');
   });
 
   test.each([
-    [{ ...bareSetting('Fan', 'Custom'), attribute_type: 'Enumeration', allowable_values: ['Low', 'High'] }, 'Custom'],
-    [{ ...bareSetting('Delay', '300'), attribute_type: 'Integer', lower_bound: 1, upper_bound: 60 }, '300'],
-    [{ ...bareSetting('Tag', 'too long'), attribute_type: 'String', max_length: 4 }, 'too long'],
-  ])('a value that the BMC shows is taken though its registry knows none such (%#)', (setting, value) => {
-    const wanted = [{ name: setting.name, value }];
-    expect(() => checkSettings([setting], wanted, 'registry')).not.toThrow();
-    expect(() => checkSettings([setting], [{ name: setting.name, value: '61 and more' }], 'registry')).toThrow(
-      setting.name,
-    );
+    ['BootMode', 'uefi', 'did you mean Uefi?'],
+    ['BootMode', 'Bois', 'did you mean Bios?'],
+    ['Link', 'Gne4', 'did you mean Gen4?'],
+    ['Cores', 'many', "Cores: 'many' is not possible"],
+    ['Turbo', 'on', "Turbo: 'on' is neither true nor false"],
+    ['Coers', '4', 'did you mean Cores?'],
+    ['Nope', 'x', 'no such setting; settings are BootMode, Cores'],
+  ])('%s = %s is misspelt, or nothing that a BMC takes: refused before', (name, value, message) => {
+    expect(() => checkSettings(known, [{ name, value }], 'registry')).toThrow(message);
+  });
+
+  test('a value that the BMC shows is taken though its registry knows none such', () => {
+    const fan = { ...bareSetting('Fan', 'Lows'), attribute_type: 'Enumeration', allowable_values: ['Low', 'High'] };
+    expect(() => checkSettings([fan], [{ name: 'Fan', value: 'Lows' }], 'registry')).not.toThrow();
+    expect(listDoubtful([fan], [{ name: 'Fan', value: 'Lows' }])).toEqual([]);
+    expect(() => checkSettings([fan], [{ name: 'Fan', value: 'Highs' }], 'registry')).toThrow('did you mean High?');
   });
 
   test('every fault is named, and no password', () => {
@@ -74,8 +98,10 @@ describe('checkSettings', () => {
 
 test('hasValue compares by type', () => {
   expect(
-    known.map((setting) => hasValue(setting, ['Uefi', '08', 'TRUE', '', 'x', '1'][known.indexOf(setting)] ?? '')),
-  ).toEqual([true, true, true, true, false, false]);
+    known.map((setting) =>
+      hasValue(setting, ['Uefi', '08', 'TRUE', '', 'x', 'Auto', '1'][known.indexOf(setting)] ?? ''),
+    ),
+  ).toEqual([true, true, true, true, false, true, false]);
   expect(hasValue(undefined, '')).toBe(false);
 });
 

@@ -1,5 +1,6 @@
 import { type BiosSetting, holdsPassword, type WantedBiosSetting } from '#shared/bios/bios-setting.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { nearestWord } from '#shared/words.ts';
 
 const maxNames = 12;
 
@@ -17,13 +18,14 @@ export function hasValue(setting: BiosSetting | undefined, wanted: string): bool
   }
 }
 
-/** The source of what settings may be: the firmware itself, or a BMC's registry, which is of one moment. */
+/** The source of what settings may be: the firmware itself, or a BMC's registry, which is of one moment and one version. */
 type Authority = 'firmware' | 'registry';
 
 /**
- * Checks what is asked for against what is known of the settings. Nothing known = nothing refused. A registry that calls a
- * setting read only is advice: another setting may free it, even in the same request. What values there are it knows better
- * than who has mistyped one, and before anything is touched; so does Ironic.
+ * Checks what is asked for against what is known of the settings. Nothing known = nothing refused. A registry advises, and
+ * the BMC decides: another setting may free one that is read only there, even in the same request, and a BIOS of another
+ * version has other values. Refused before anything is touched is only what no BMC takes (text for a number) and what is
+ * near a listed value, and so misspelt.
  * @throws AppError `invalid_argument` that names every faulty setting and what would be right.
  */
 export function checkSettings(
@@ -35,49 +37,91 @@ export function checkSettings(
   const byName = new Map(known.map((setting) => [setting.name, setting]));
   const faults = wanted.flatMap(({ name, value }) => {
     const setting = byName.get(name);
-    // what the BMC shows can be, whatever its registry says
-    if (authority === 'registry' && hasValue(setting, value)) return [];
-    const fault = setting ? faultOf(setting, value, authority) : unknownSetting(name, known);
+    if (!setting) return [`${name}: ${unknownSetting(name, known)}`];
+    const fault =
+      authority === 'firmware' ? (readOnlyFault(setting, value) ?? valueFault(setting, value)) : surely(setting, value);
     return fault === undefined ? [] : [`${name}: ${fault}`];
   });
   if (faults.length > 0) throw new AppError('invalid_argument', `BIOS settings: ${faults.join('; ')}`);
 }
 
 function unknownSetting(name: string, known: readonly BiosSetting[]): string {
-  const sameButCase = known.find((setting) => setting.name.toLowerCase() === name.toLowerCase());
-  if (sameButCase) return `no such setting; did you mean ${sameButCase.name}?`;
   const names = known.map((setting) => setting.name);
+  const meant = misspelt(name, names);
+  if (meant !== undefined) return `no such setting; did you mean ${meant}?`;
   const more = names.length > maxNames ? ` and ${names.length - maxNames} more` : '';
   return `no such setting; settings are ${names.slice(0, maxNames).join(', ')}${more}`;
 }
 
-/** Lists the settings that the registry calls read only, and that are to change. */
-export function listReadOnly(
+/** A setting that the registry advises against, with its words; no passwords. */
+export interface DoubtfulSetting {
+  readonly name: string;
+  readonly advice: string;
+}
+
+/** Lists the settings that are to change, and that the registry calls read only or has no such values of. */
+export function listDoubtful(
   known: readonly BiosSetting[],
   wanted: readonly WantedBiosSetting[],
-): readonly WantedBiosSetting[] {
+): readonly DoubtfulSetting[] {
   const byName = new Map(known.map((setting) => [setting.name, setting]));
-  return wanted.filter(({ name, value }) => {
+  return wanted.flatMap(({ name, value }) => {
     const setting = byName.get(name);
-    return setting?.read_only === true && !hasValue(setting, value);
+    const advice =
+      setting && !hasValue(setting, value) && (readOnlyFault(setting, value) ?? valueFault(setting, value));
+    return advice ? [{ name, advice }] : [];
   });
 }
 
-function faultOf(setting: BiosSetting, value: string, authority: Authority): string | undefined {
-  if (setting.read_only === true && authority === 'firmware') {
-    return hasValue(setting, value) ? undefined : `it is read only (its value is ${shown(setting)})`;
+function readOnlyFault(setting: BiosSetting, value: string): string | undefined {
+  if (setting.read_only !== true || hasValue(setting, value)) return undefined;
+  return `it is read only (its value is ${shown(setting)})`;
+}
+
+/** Judges by what is known, as far as that is sure. */
+function surely(setting: BiosSetting, value: string): string | undefined {
+  // what the BMC shows can be, whatever its registry says
+  if (hasValue(setting, value)) return undefined;
+  switch (setting.attribute_type) {
+    case 'Boolean':
+      return valueFault(setting, value);
+    case 'Integer':
+      return isInteger(value) ? undefined : valueFault(setting, value);
+    default: {
+      const fault = allowableFault(setting, value);
+      const meant = fault === undefined ? undefined : misspelt(value, setting.allowable_values ?? []);
+      return meant === undefined ? undefined : `${fault}; did you mean ${meant}?`;
+    }
   }
+}
+
+/** Finds the word that was meant by one that is not listed. Other numbers are no misspelling: `Gen5` is not `Gen4`. */
+function misspelt(word: string, listed: readonly string[]): string | undefined {
+  const bare = (text: string): string => text.toLowerCase().replaceAll(/[\s_-]/g, '');
+  const same = listed.find((each) => bare(each) === bare(word));
+  const digits = (text: string): string => text.replaceAll(/\D/g, '');
+  return (
+    same ??
+    nearestWord(
+      word,
+      listed.filter((each) => digits(each) === digits(word)),
+    )
+  );
+}
+
+function valueFault(setting: BiosSetting, value: string): string | undefined {
+  if (holdsPassword(setting)) return lengthFault(setting, value, false);
   switch (setting.attribute_type) {
     case 'Boolean':
       return /^(true|false)$/i.test(value) ? undefined : `'${value}' is neither true nor false`;
     case 'Integer':
       return integerFault(setting, value);
-    case 'Password':
-      return lengthFault(setting, value, false);
     default:
       return allowableFault(setting, value) ?? lengthFault(setting, value, true);
   }
 }
+
+const isInteger = (value: string): boolean => /^[+-]?\d+$/.test(value);
 
 function allowableFault(setting: BiosSetting, value: string): string | undefined {
   const legal = setting.allowable_values ?? [];
@@ -89,7 +133,7 @@ function integerFault(setting: BiosSetting, value: string): string | undefined {
   const { lower_bound: lower, upper_bound: upper } = setting;
   const bounds = `an integer${lower === null ? '' : ` from ${lower}`}${upper === null ? '' : ` up to ${upper}`}`;
   const number = Number(value);
-  const right = /^[+-]?\d+$/.test(value) && (lower === null || number >= lower) && (upper === null || number <= upper);
+  const right = isInteger(value) && (lower === null || number >= lower) && (upper === null || number <= upper);
   return right ? undefined : `'${value}' is not possible; it must be ${bounds}`;
 }
 

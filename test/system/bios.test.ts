@@ -111,20 +111,23 @@ test('what is so already is left alone, without a reset', async () => {
   expect(powerOns()).toBe(2);
 });
 
-test('impossible values are refused before anything is touched', async () => {
+test('what is misspelt, and what no BMC takes, is refused before anything is touched', async () => {
   const before = machine.bmc.requests.length;
   const bad = apply(85, {
     settings: [
-      { name: 'NumCores', value: 99 },
+      { name: 'NumCores', value: 'many' },
+      { name: 'SysProfile', value: 'Preformance' },
       { name: 'Nope', value: 'x' },
     ],
   });
   await expect(operator.provision(name, 'active', { deploy_steps: [bad] })).rejects.toThrow(
-    /NumCores: '99' is not possible; it must be an integer from 1 up to 8; Nope: no such setting/,
+    /NumCores: 'many' is not possible; it must be an integer from 1 up to 8; SysProfile: .*did you mean Performance\?; Nope: no such setting/,
   );
   expect(machine.bmc.requests.slice(before).filter(({ method }) => method !== 'GET')).toEqual([]);
   expect(await operator.node(name)).toMatchObject({ provision_state: 'available' });
 });
+
+const advised = "BIOS settings are asked for against the advice of the BMC's registry: ";
 
 test('what the registry calls read only is asked for, and freed by another setting of the same step', async () => {
   machine.bmc.quirks.biosFreedBy = { NumCores: ['SysProfile', 'Performance'] };
@@ -140,8 +143,25 @@ test('what the registry calls read only is asked for, and freed by another setti
   await operator.waitForState(name, 'manageable');
   expect(await cached('NumCores')).toBe('4');
   const { history } = await operator.call('GET', `/v1/nodes/${name}/history`);
-  const said = "BIOS settings NumCores are read only by the BMC's registry, and are asked for all the same";
+  const said = `${advised}NumCores: it is read only (its value is 8)`;
   expect((history as { event: string }[]).map(({ event }) => event)).toContain(said);
+});
+
+test('a value that only a registry of another BIOS version lists is asked for, and the BMC decides', async () => {
+  const wanted = [
+    { name: 'SysProfile', value: 'Turbo' },
+    { name: 'NumCores', value: 16 },
+  ];
+  machine.bmc.quirks.biosTakesUnlisted = ['SysProfile'];
+  await operator.provision(name, 'active', { deploy_steps: [apply(110, { settings: wanted })] });
+  const refused = await operator.waitForState(name, 'deploy failed');
+  expect(refused['last_error']).toContain('The value 16 for the attribute NumCores is out of range.');
+  machine.bmc.quirks.biosTakesUnlisted = ['SysProfile', 'NumCores'];
+  await operator.provision(name, 'active', { deploy_steps: [apply(110, { settings: wanted })] });
+  await operator.waitForState(name, 'active');
+  expect([await cached('SysProfile'), await cached('NumCores')]).toEqual(['Turbo', '16']);
+  const { history } = await operator.call('GET', `/v1/nodes/${name}/history`);
+  expect(JSON.stringify(history)).toContain(`${advised}SysProfile: 'Turbo' is not possible`);
 });
 
 test('a BMC that shows no attributes is not waited for', async () => {

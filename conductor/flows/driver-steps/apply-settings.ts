@@ -26,7 +26,7 @@ import { noteOutput } from '#conductor/flows/log/flow-store.ts';
 import { type ConductorStepOutcome, type StepContext, stepArgs } from '#conductor/flows/step-context.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { type BiosSetting, BiosSettingsArgument, type WantedBiosSetting } from '#shared/bios/bios-setting.ts';
-import { checkSettings, hasValue, listReadOnly } from '#shared/bios/check-settings.ts';
+import { checkSettings, type DoubtfulSetting, hasValue, listDoubtful } from '#shared/bios/check-settings.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Interval of looking whether `bios.apply_configuration` is done by the BMC. */
@@ -56,7 +56,7 @@ export async function runApply(context: StepContext): Promise<ConductorStepOutco
   const different = wanted.filter(({ name, value }) => !hasValue(byName.get(name), value));
   // an earlier try of this step may have done it all, with the machine still on its way back
   if (different.length === 0) return finish(context);
-  if (!context.isRepeated) await noteReadOnly(context, listReadOnly(settings, different));
+  if (!context.isRepeated) await noteAdvice(context, listDoubtful(settings, different));
   const before = askedBefore(context);
   const ahead = before === 'lost' || before === 'alone' ? [] : await settingsAhead(context, settings, wanted);
   const apply = (some: readonly WantedBiosSetting[]): Promise<void> => bios.applySettings(some, { signal });
@@ -90,11 +90,14 @@ function requireShown(settings: readonly BiosSetting[], wanted: readonly WantedB
 }
 
 /** The BMC decides. */
-async function noteReadOnly(context: StepContext, settings: readonly WantedBiosSetting[]): Promise<void> {
+async function noteAdvice(context: StepContext, settings: readonly DoubtfulSetting[]): Promise<void> {
   if (settings.length === 0) return;
-  const names = settings.map(({ name }) => name).join(', ');
-  const event = `BIOS settings ${names} are read only by the BMC's registry, and are asked for all the same`;
-  context.log.warn({ settings: names }, 'asking for BIOS settings that the registry calls read only');
+  const advice = settings.map((each) => `${each.name}: ${each.advice}`).join('; ');
+  const event = `BIOS settings are asked for against the advice of the BMC's registry: ${advice}`;
+  context.log.warn(
+    { settings: settings.map(({ name }) => name) },
+    "asking for BIOS settings against the registry's advice",
+  );
   const { node, config } = context;
   await context.record((tx) =>
     addHistory(tx, { nodeUuid: node.uuid, eventType: 'provisioning', event, conductor: config.conductorName }),

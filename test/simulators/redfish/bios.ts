@@ -84,7 +84,9 @@ export function patchBios(bios: SimulatedBios, body: Record<string, unknown>, qu
   }
   for (const [name, value] of Object.entries(asked as Record<string, unknown>)) {
     const fault =
-      quirks.biosRefuses[name] ?? faultOf(name, value) ?? lockOf(name, { ...bios.values, ...asked }, quirks);
+      quirks.biosRefuses[name] ??
+      (quirks.biosTakesUnlisted.includes(name) ? undefined : faultOf(name, value)) ??
+      lockOf(name, { ...bios.values, ...asked }, quirks);
     if (fault !== undefined) return errorAnswer(400, 'PropertyValueError', { text: fault });
   }
   const all = Object.entries(asked as Record<string, Value>);

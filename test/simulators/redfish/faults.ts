@@ -228,6 +228,8 @@ export interface Quirks {
   biosAppliesAfter: Promise<unknown> | undefined;
   /** Attribute → the message that takes the place of its new value at the reset. */
   biosFailsAtReset: Readonly<Record<string, string>>;
+  /** Attributes that take values of another BIOS version, which the registry does not list. */
+  biosTakesUnlisted: readonly string[];
   /** Attributes that a PATCH takes without effect and without a word. */
   biosDrops: readonly string[];
   /** Bios' settings list what waits; else every attribute. */
@@ -321,6 +323,7 @@ export const standardQuirks: Readonly<Quirks> = {
   biosRefuses: {},
   biosAppliesAfter: undefined,
   biosFailsAtReset: {},
+  biosTakesUnlisted: [],
   biosDrops: [],
   biosListsWaiting: false,
   biosKeeps: [],
