@@ -1,85 +1,21 @@
 import { sql } from 'drizzle-orm';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { silentLog } from '#shared/log.ts';
-import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
+import { describe, expect, test } from 'vitest';
 import type { Fault } from '#test/simulators/redfish/faults.ts';
-import { type ConductorInProcess, startConductorInProcess } from '#test/support/conductor-in-process.ts';
-import { enrolSimulatedNode } from '#test/support/enrol.ts';
-import { createOperator, type Operator } from '#test/support/operator.ts';
 import { waitUntil } from '#test/support/step-node.ts';
+import { bios, bmc, image, nic, update, useUpdateStage } from '#test/support/update-stage.ts';
 
 /**
  * BMCs that restart amid a firmware update, and their tasks, as bug reports tell of them: the update ends by its task's own
  * word or by the version, and until then nothing switches power.
  */
 
-let conductor: ConductorInProcess;
-let operator: Operator;
-let hasty: Operator;
-let machine: SimulatedNode;
-let name: string;
-let count = 0;
-let letItEnd: () => void;
+const stage = useUpdateStage('restarting', 'be');
+const { clean, says, rests, version, posts } = stage;
 
-beforeAll(async () => {
-  conductor = await startConductorInProcess({ log: silentLog, drivers: { redfish: { retryMs: 2 } } });
-  operator = createOperator(conductor.url, { retries: 30 });
-  hasty = createOperator(conductor.url);
-});
-afterAll(() => conductor.close());
-beforeEach(async () => {
-  count += 1;
-  const mac = `52:54:00:00:be:${count.toString(16).padStart(2, '0')}`;
-  machine = await startSimulatedNode({ conductorUrl: () => conductor.url, mac });
-  name = await enrolSimulatedNode(operator, machine, `restarting-${count}`);
-  await operator.provision(name, 'manage');
-  await operator.waitForState(name, 'manageable');
-  // what is off can't be switched off
-  await operator.call('PUT', `/v1/nodes/${name}/states/power`, { target: 'power on' });
-  await waitUntil(
-    `${name} to be on`,
-    async () => (await operator.node(name))['power_state'] === 'power on' || undefined,
-  );
-  const { promise, resolve } = Promise.withResolvers<void>();
-  letItEnd = resolve;
-  machine.bmc.quirks.flashesUntil = promise;
-  return async () => {
-    resolve();
-    await machine.close();
-  };
-});
-
-const image = (file: string): string => `http://192.0.2.7/${file}.bin`;
-const bios = { component: 'bios', url: image('bios-2.1.0') };
-const bmc = { component: 'bmc', url: image('bmc-3.0.0') };
-const nic = { component: 'NIC.Slot.1', url: image('nic-4.0.0') };
-const update = (...settings: readonly object[]) => ({ interface: 'firmware', step: 'update', args: { settings } });
-const clean = (...settings: readonly object[]) =>
-  operator.provision(name, 'clean', { clean_steps: [update(...settings)], disable_ramdisk: true });
-
-const flow = async () => JSON.stringify(await operator.call('GET', `/v1/nodes/${name}/flow`));
-const says = (words: string) =>
-  waitUntil(words, async () => {
-    await hasty.call('POST', `/v1/nodes/${name}/flow/retry`).catch(() => undefined);
-    return (await flow()).includes(words) || undefined;
-  });
-const rests = (state: string) =>
-  waitUntil(state, async () => {
-    await hasty.call('POST', `/v1/nodes/${name}/flow/retry`).catch(() => undefined);
-    const { provision_state: now, reservation } = await operator.node(name);
-    return (now === state && reservation === null) || undefined;
-  });
-const version = async (component: string): Promise<unknown> => {
-  const { firmware } = (await operator.call('GET', `/v1/nodes/${name}/firmware`)) as {
-    firmware: readonly { readonly component: string; readonly current_version: string }[];
-  };
-  return firmware.find((each) => each.component === component)?.current_version;
-};
-const resets = () =>
-  machine.bmc.requests.filter(({ method, path }) => method === 'POST' && path.endsWith('ComputerSystem.Reset')).length;
+const resets = () => posts('ComputerSystem.Reset');
 /** Makes the BMC have answered for minutes that the task is gone, where that was its last answer. */
 const letMinutesPass = () =>
-  conductor.context().db.execute(
+  stage.conductor.context().db.execute(
     sql`update flow_steps set output = jsonb_set(output, '{updates}', coalesce((
           select jsonb_agg(case when each->'lostSince' = 'null' then each else each || '{"lostSince": 0}' end)
           from jsonb_array_elements(output->'updates') each), '[]'))
@@ -100,27 +36,27 @@ describe.each(answers)('a BMC that answers all with %s while it starts', (_how, 
     await clean(bios);
     await says('the BMC to update bios');
     const before = resets();
-    machine.bmc.inject({ path: /./, ...fault, times: Number.POSITIVE_INFINITY });
+    stage.machine.bmc.inject({ path: /./, ...fault, times: Number.POSITIVE_INFINITY });
     await says('which does not answer now');
-    machine.bmc.clearFaults();
+    stage.machine.bmc.clearFaults();
     await says('waiting_for":"the BMC to update bios"');
     expect(resets()).toBe(before);
-    letItEnd();
+    stage.letItEnd();
     await rests('manageable');
     expect(await version('bios')).toBe('2.1.0');
-    expect(machine.bmc.counters.resetsAmidWork).toBe(0);
+    expect(stage.machine.bmc.counters.resetsAmidWork).toBe(0);
   });
 
   test('and has forgotten its task and shows the version of before for a while, is asked until it shows the new one', async () => {
     await clean(bmc);
     await says('the BMC to update bmc');
     const before = resets();
-    machine.bmc.restart();
-    machine.bmc.inject({ path: /./, ...fault, times: Number.POSITIVE_INFINITY });
+    stage.machine.bmc.restart();
+    stage.machine.bmc.inject({ path: /./, ...fault, times: Number.POSITIVE_INFINITY });
     await says('which does not answer now');
-    machine.bmc.clearFaults();
+    stage.machine.bmc.clearFaults();
     await says('has forgotten the update of bmc, to show its version"');
-    letItEnd();
+    stage.letItEnd();
     await rests('manageable');
     expect(await version('bmc')).toBe('3.0.0');
     expect(resets()).toBe(before);
@@ -131,8 +67,8 @@ test('the same version once more shows nothing: it is taken for done once the BM
   await clean({ ...bmc, url: image('bmc-1.0.0') });
   await says('the BMC to update bmc');
   const before = resets();
-  machine.bmc.restart();
-  letItEnd();
+  stage.machine.bmc.restart();
+  stage.letItEnd();
   await says('has forgotten the update of bmc, to show its version"');
   await letMinutesPass();
   await rests('manageable');
@@ -145,11 +81,11 @@ test('a version that is not shown for a while is not known to be another', async
   const item = { '@odata.id': '/redfish/v1/UpdateService/FirmwareInventory/NIC.Slot.1', Id: 'NIC.Slot.1' };
   await clean(nic);
   await says('the BMC to update NIC.Slot.1');
-  machine.bmc.restart();
-  machine.bmc.inject({ path, body: { ...item, Version: null }, times: Number.POSITIVE_INFINITY });
+  stage.machine.bmc.restart();
+  stage.machine.bmc.inject({ path, body: { ...item, Version: null }, times: Number.POSITIVE_INFINITY });
   await says('has forgotten the update of NIC.Slot.1, to show its version"');
   const before = resets();
-  const seen = () => machine.bmc.requests.filter((each) => path.test(each.path)).length;
+  const seen = () => stage.machine.bmc.requests.filter((each) => path.test(each.path)).length;
   const looks = seen();
   await waitUntil('more looks', async () => (await says('to show its version"')) && (seen() > looks + 2 || undefined));
   expect(resets()).toBe(before);
@@ -160,32 +96,32 @@ test('minutes count only while the BMC answers that the task is gone', async () 
   await says('the BMC to update bmc');
   const isForgotten = () => says('has forgotten the update of bmc, to show its version"');
   const times = Number.POSITIVE_INFINITY;
-  machine.bmc.inject({ path: /TaskMonitors/, status: 404, times });
+  stage.machine.bmc.inject({ path: /TaskMonitors/, status: 404, times });
   await isForgotten();
-  machine.bmc.clearFaults();
+  stage.machine.bmc.clearFaults();
   await letMinutesPass();
   await says('waiting_for":"the BMC to update bmc"');
-  machine.bmc.restart();
+  stage.machine.bmc.restart();
   await isForgotten();
-  machine.bmc.inject({ path: /./, drop: true, times });
+  stage.machine.bmc.inject({ path: /./, drop: true, times });
   await letMinutesPass();
   await says('which does not answer now');
-  machine.bmc.clearFaults();
+  stage.machine.bmc.clearFaults();
   await isForgotten();
-  letItEnd();
+  stage.letItEnd();
   await rests('manageable');
   expect(await version('bmc')).toBe('3.0.0');
 });
 
 describe("a task's end is its own word", () => {
-  const monitor = (body: object, times: number) => machine.bmc.inject({ path: /TaskMonitors/, body, times });
+  const monitor = (body: object, times: number) => stage.machine.bmc.inject({ path: /TaskMonitors/, body, times });
 
   test('completed with status Critical it has failed, in its words', async () => {
     const Messages = [{ MessageId: 'IDRAC.2.8.JCP052', Message: 'no progress' }];
     monitor({ TaskState: 'Completed', TaskStatus: 'Critical', Messages }, Number.POSITIVE_INFINITY);
     await clean(bios);
     await rests('clean failed');
-    const { last_error: error } = await operator.node(name);
+    const { last_error: error } = await stage.operator.node(stage.name);
     expect(error).toContain("the BMC's task ended as Completed with status Critical: no progress");
     expect(await version('bios')).toBe('1.0.0');
   });
@@ -195,24 +131,24 @@ describe("a task's end is its own word", () => {
     monitor({ TaskState: 'AlmostDone', PercentComplete: 60 }, 2);
     await clean(bios);
     await says('the BMC to update bios (60 %)');
-    letItEnd();
+    stage.letItEnd();
     await rests('manageable');
     expect(await version('bios')).toBe('2.1.0');
-    expect(machine.bmc.counters.resetsAmidWork).toBe(0);
+    expect(stage.machine.bmc.counters.resetsAmidWork).toBe(0);
   });
 
   test('named by a Location that is a task, which is always 200', async () => {
     const headers = { Location: '/redfish/v1/TaskService/Tasks/7?of=update' };
-    machine.bmc.inject({ method: 'POST', path: /SimpleUpdate$/, actsAs: 202, headers });
-    machine.bmc.inject({ path: /Tasks\/7$/, body: { TaskState: 'Running', PercentComplete: 10 }, times: 2 });
-    machine.bmc.inject({ path: /Tasks\/7$/, body: { TaskState: 'Running', PercentComplete: 20 }, times: 2 });
-    machine.bmc.inject({ path: /Tasks\/7$/, body: { TaskState: 'Completed' }, times: 9 });
+    stage.machine.bmc.inject({ method: 'POST', path: /SimpleUpdate$/, actsAs: 202, headers });
+    stage.machine.bmc.inject({ path: /Tasks\/7$/, body: { TaskState: 'Running', PercentComplete: 10 }, times: 2 });
+    stage.machine.bmc.inject({ path: /Tasks\/7$/, body: { TaskState: 'Running', PercentComplete: 20 }, times: 2 });
+    stage.machine.bmc.inject({ path: /Tasks\/7$/, body: { TaskState: 'Completed' }, times: 9 });
     await clean(bios);
     await says('the BMC to update bios (20 %)');
-    letItEnd();
+    stage.letItEnd();
     await rests('manageable');
-    expect(machine.bmc.counters.resetsAmidWork).toBe(0);
-    expect(machine.bmc.requests.filter(({ query }) => query === '?of=update').length).toBeGreaterThan(3);
+    expect(stage.machine.bmc.counters.resetsAmidWork).toBe(0);
+    expect(stage.machine.bmc.requests.filter(({ query }) => query === '?of=update').length).toBeGreaterThan(3);
   });
 });
 
@@ -221,23 +157,23 @@ describe('new firmware that the machine writes as it starts, without a ramdisk',
 
   test('keeps its power until the BMC shows the new version', async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
-    machine.bmc.quirks.firmwareWrittenAfter = promise;
-    letItEnd();
+    stage.machine.bmc.quirks.firmwareWrittenAfter = promise;
+    stage.letItEnd();
     await clean(bios);
     await says(starts);
     const before = resets();
-    await operator.provision(name, 'abort');
-    const off = hasty.call('PUT', `/v1/nodes/${name}/states/power`, { target: 'power off' });
+    await stage.operator.provision(stage.name, 'abort');
+    const off = stage.hasty.call('PUT', `/v1/nodes/${stage.name}/states/power`, { target: 'power off' });
     await expect(off).rejects.toThrow('firmware.update may be under way');
     await says(starts);
     expect(resets()).toBe(before);
     resolve();
     await rests('clean failed');
-    expect(machine.bmc.counters.resetsAmidWork).toBe(0);
+    expect(stage.machine.bmc.counters.resetsAmidWork).toBe(0);
   });
 
   test('and that is of the same version is given minutes, all of it side by side', async () => {
-    letItEnd();
+    stage.letItEnd();
     await clean({ ...bios, url: image('bios-1.0.0') }, { ...nic, url: image('nic-1.0.0') });
     await says('waiting_for":"the machine to start with the new bios, NIC.Slot.1"');
     await letMinutesPass();
@@ -247,19 +183,19 @@ describe('new firmware that the machine writes as it starts, without a ramdisk',
 });
 
 test('a service that is aborted amid the update keeps the machine on until it has ended', async () => {
-  await operator.provision(name, 'provide');
-  await operator.waitForState(name, 'available');
-  await operator.provision(name, 'active');
-  await operator.waitForState(name, 'active');
-  await operator.provision(name, 'service', { service_steps: [update(bios)], disable_ramdisk: true });
+  await stage.operator.provision(stage.name, 'provide');
+  await stage.operator.waitForState(stage.name, 'available');
+  await stage.operator.provision(stage.name, 'active');
+  await stage.operator.waitForState(stage.name, 'active');
+  await stage.operator.provision(stage.name, 'service', { service_steps: [update(bios)], disable_ramdisk: true });
   await says('the BMC to update bios');
   const before = resets();
-  await operator.provision(name, 'abort');
-  const off = hasty.call('PUT', `/v1/nodes/${name}/states/power`, { target: 'power off' });
+  await stage.operator.provision(stage.name, 'abort');
+  const off = stage.hasty.call('PUT', `/v1/nodes/${stage.name}/states/power`, { target: 'power off' });
   await expect(off).rejects.toThrow('firmware.update may be under way');
   await says('the BMC to update bios');
   expect(resets()).toBe(before);
-  letItEnd();
+  stage.letItEnd();
   await rests('service failed');
-  expect(machine.bmc.counters.resetsAmidWork).toBe(0);
+  expect(stage.machine.bmc.counters.resetsAmidWork).toBe(0);
 });
