@@ -8,6 +8,8 @@ export const layoutFaults = `(() => {
   const wider = document.documentElement.scrollWidth - innerWidth;
   if (wider > 0) faults.push('the page is ' + wider + ' pixels wider than its window');
   const longest = 30;
+  // parts far out of sight are not laid out
+  const drawn = { contentVisibilityAuto: true };
   // an ancestor may cut off a part of it
   const seen = (element, rect) => {
     let { left, top, right, bottom } = rect;
@@ -27,7 +29,7 @@ export const layoutFaults = `(() => {
   const texts = [];
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
     const parent = node.parentElement;
-    if (!parent || !node.nodeValue.trim() || !parent.checkVisibility()) continue;
+    if (!parent || !node.nodeValue.trim() || !parent.checkVisibility(drawn)) continue;
     if (parent.closest('dialog:not([open]), #terminal, pre, details:not([open]) > :not(summary)')) continue;
     const range = document.createRange();
     for (const { 0: word, index } of node.nodeValue.matchAll(/\\S+/g)) {
@@ -44,7 +46,7 @@ export const layoutFaults = `(() => {
     }
   }
   for (const field of root.querySelectorAll('input, button:empty, progress')) {
-    if (!field.checkVisibility() || field.closest('dialog:not([open])')) continue;
+    if (!field.checkVisibility(drawn) || field.closest('dialog:not([open])')) continue;
     const part = seen(field, field.getBoundingClientRect());
     if (part) texts.push({ ...part, parent: field, text: field.id || field.className || field.nodeName });
   }

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { writeStore } from '#shared/chunks/write-store.ts';
 import { type BoardBrowser, openBoardBrowser } from '#test/support/board-browser.ts';
 import { type ConductorProcess, prepareConductor } from '#test/support/conductor.ts';
+import { putOddNames } from '#test/support/odd-names.ts';
 import { createOperator, type Operator } from '#test/support/operator.ts';
 
 /** The board's views of allocations, conductors and settings, in Debian's Chromium. */
@@ -57,6 +58,7 @@ test('an allocation waits, gets its node, and is released by the keyboard', { ti
   await browser.see('✓ active');
   await page.locator('#view').getByRole('link', { name: 'gold-1' }).waitFor({ timeout });
   await browser.pictures('allocations');
+  expect(await browser.faultsOf('allocations-one')).toEqual([]);
   await page.getByRole('button', { name: 'Release web' }).focus();
   await page.keyboard.press('Enter');
   expect(await page.locator('#confirm-curl').textContent()).toMatch(
@@ -73,6 +75,7 @@ test('conductors say whether they live', { timeout }, async () => {
   await browser.see('● alive');
   expect(await page.locator('#view-1').textContent()).toContain(hostile);
   await browser.pictures('conductors');
+  expect(await browser.faultsOf('conductors-one')).toEqual([]);
 });
 
 test('images say who uses them; what nothing uses is removed and pruned', { timeout }, async () => {
@@ -82,6 +85,7 @@ test('images say who uses them; what nothing uses is removed and pruned', { time
   await browser.see('● used');
   await page.locator('#view').getByRole('link', { name: 'node user-1' }).waitFor({ timeout });
   await browser.pictures('images');
+  expect(await browser.faultsOf('images-many')).toEqual([]);
   await page.getByRole('button', { name: 'Remove spare' }).focus();
   await page.keyboard.press('Enter');
   await browser.see('Chunks that no other image has stay until a prune.');
@@ -109,6 +113,23 @@ test('settings in force say where they are from, and no secret', { timeout }, as
   expect(text).toContain(`my_token=****** ${hostile}`);
   expect(text).not.toContain('hunter2');
   await browser.pictures('settings');
+  expect(await browser.faultsOf('settings-many')).toEqual([]);
+  expect(browser.faults).toEqual([]);
+});
+
+test('names that overflow, and names from right to left, break no list', { timeout }, async () => {
+  await operator.call('POST', '/v1/allocations', { name: 'wide', resource_class: 'iron', wait: 3600 });
+  for (const view of ['allocations', 'images', 'conductors', 'settings'])
+    for (const kind of ['overflowing', 'right-to-left'] as const) {
+      // settings have names of Baton's own
+      const keys = view === 'settings' ? new Set(['value', 'conductor']) : undefined;
+      const end = await putOddNames(page, new RegExp(`/v1/${view}`), kind, keys);
+      await page.goto('about:blank');
+      await page.goto(`${conductor.url}/board#${view}/`);
+      await browser.see(kind === 'overflowing' ? /which-never-ends/ : /חוות/);
+      expect(await browser.faultsOf(`${view}-${kind}`)).toEqual([]);
+      await end();
+    }
   expect(browser.faults).toEqual([]);
 });
 

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type BoardBrowser, openBoardBrowser } from '#test/support/board-browser.ts';
 import { type ConductorProcess, prepareConductor } from '#test/support/conductor.ts';
 import { freePort } from '#test/support/free-port.ts';
+import { oddNames, putOddNames } from '#test/support/odd-names.ts';
 import { createOperator, type Operator } from '#test/support/operator.ts';
 
 /**
@@ -28,6 +29,12 @@ const open = async (address: string): Promise<void> => {
   await page.goto(`${conductor.url}/board${address}`);
 };
 const lists = /\/(v1|api)\/.*(nodes|flows|actions|conductors|images|settings|allocations)/;
+/** Answer of a conductor that has no database just now. */
+const refusal = {
+  status: 503,
+  contentType: 'application/json',
+  body: JSON.stringify({ error_message: JSON.stringify({ faultstring: 'the database is away; please retry' }) }),
+};
 const settled = () => page.locator('.loading').filter({ visible: true }).waitFor({ state: 'detached', timeout });
 const create = (name: string, more: object = {}) =>
   call('POST', '/v1/nodes', { name, driver: 'fake-hardware', driver_info: { fake_id: name }, ...more });
@@ -75,18 +82,23 @@ test('loading is not empty: nothing is said of a fleet that is not known yet', {
 });
 
 test('an error is said in the conductor’s words, and is not emptiness', { timeout }, async () => {
-  const refusal = JSON.stringify({
-    error_message: JSON.stringify({ faultstring: 'the database is away; please retry' }),
-  });
-  await page.route(/\/v1\/(allocations|images|conductors|settings)/, (route) =>
-    route.fulfill({ status: 503, contentType: 'application/json', body: refusal }),
-  );
-  for (const view of ['allocations', 'images', 'conductors', 'settings']) {
+  const refused = /\/(v1\/(allocations|images|conductors|settings)|actions)/;
+  await page.route(refused, (route) => route.fulfill(refusal));
+  for (const view of ['attention', 'site', 'allocations', 'images', 'conductors', 'settings']) {
     await open(`#${view}/`);
-    await page.locator('#view .failed', { hasText: 'the database is away' }).waitFor({ timeout });
+    await page.locator('#view', { hasText: 'the database is away' }).waitFor({ timeout });
+    expect(await page.locator('#view').textContent()).not.toMatch(/Nothing needs you|No (node|image|allocation|site)/);
     expect(await browser.faultsOf(`${view}-error`)).toEqual([]);
   }
-  await page.unroute(/\/v1\/(allocations|images|conductors|settings)/);
+  await page.unroute(refused);
+  await page.route(/\/v1\/(nodes|flows)/, (route) => route.fulfill(refusal));
+  for (const [name, address] of Object.entries({ fleet: '#fleet', racks: '#racks/' })) {
+    await open(address);
+    await page.locator('#message', { hasText: 'the database is away' }).waitFor({ timeout });
+    expect(await page.locator('main').textContent()).not.toMatch(/no node|0 nodes/i);
+    expect(await browser.faultsOf(`${name}-error`)).toEqual([]);
+  }
+  await page.unroute(/\/v1\/(nodes|flows)/);
 });
 
 test('one node', { timeout }, async () => {
@@ -103,6 +115,18 @@ test('one node', { timeout }, async () => {
     await settled();
     expect(await browser.faultsOf(`node-one${part.replace('/', '-')}`)).toEqual([]);
   }
+});
+
+test('a node that can’t be read says why, and is read as soon as it can be', { timeout }, async () => {
+  await page.route(/\/v1\/nodes\/[^/]+\/(flow|history)/, (route) => route.fulfill(refusal));
+  await open('#node/n1');
+  await page.locator('#about', { hasText: 'the database is away' }).waitFor({ timeout });
+  expect(await browser.faultsOf('node-error')).toEqual([]);
+  await page.unroute(/\/v1\/nodes\/[^/]+\/(flow|history)/);
+  await page.locator('#about', { hasText: 'Identity' }).waitFor({ timeout });
+  await open('#node/nobody');
+  await browser.see('There is no such node');
+  expect(await browser.faultsOf('node-missing')).toEqual([]);
 });
 
 test('many nodes, some in trouble; names that overflow, and names from right to left', { timeout }, async () => {
@@ -163,6 +187,23 @@ test('many nodes, some in trouble; names that overflow, and names from right to 
   expect(await browser.faultsOf('rack')).toEqual([]);
 });
 
+test('names that overflow, and names from right to left, in every view of nodes', { timeout }, async () => {
+  for (const kind of ['overflowing', 'right-to-left'] as const) {
+    const end = await putOddNames(page, /\/v1\/(nodes|flows|allocations|conductors)/, kind);
+    for (const [name, address] of Object.entries({ fleet: '#fleet', attention: '#attention/', racks: '#racks/' })) {
+      await open(address);
+      await browser.see(kind === 'overflowing' ? /which-never-ends/ : /חוות/);
+      await settled();
+      expect(await browser.faultsOf(`${name}-${kind}`)).toEqual([]);
+    }
+    await open(`#node/${encodeURIComponent(oddNames[kind]('r1-n1'))}`);
+    await page.locator('#node-tabs a').first().waitFor({ timeout });
+    await page.locator('.cause').waitFor({ timeout });
+    expect(await browser.faultsOf(`node-${kind}`)).toEqual([]);
+    await end();
+  }
+});
+
 test('dialogs: an action, going somewhere, the keys', { timeout }, async () => {
   await open('#node/r1-n1');
   await page.locator('#act-unhold').click();
@@ -187,13 +228,17 @@ test('offline is neither loading nor empty: what was known stays, greyed, with i
   await browser.see(/No answer from the conductor since \d\d:\d\d:\d\d; trying again/);
   await page.locator('body.stale').waitFor({ timeout });
   expect(await page.locator('#rows').textContent()).toContain('r1-n1');
-  await browser.picture('fleet-offline');
-  await page.evaluate("location.hash = '#attention/'");
-  await page.locator('.trouble').first().waitFor({ timeout });
-  await browser.picture('attention-offline');
+  expect(await browser.faultsOf('fleet-offline')).toEqual([]);
   await page.evaluate("location.hash = '#racks/'");
-  await page.locator('.racks').waitFor({ timeout });
-  await browser.picture('racks-offline');
+  await page.locator('.racks .member').first().waitFor({ timeout });
+  expect(await browser.faultsOf('racks-offline')).toEqual([]);
+  // what was not read before says so, in place of emptiness
+  for (const view of views.filter((each) => each !== 'racks')) {
+    await page.evaluate(`location.hash = '#${view}/'`);
+    await page.locator('#view', { hasText: /the conductor does not answer/ }).waitFor({ timeout });
+    expect(await page.locator('#view').textContent()).not.toMatch(/Nothing needs you|No (node|image|allocation|site)/);
+    expect(await browser.faultsOf(`${view}-offline`)).toEqual([]);
+  }
   await conductor.start({ BATON_AUTH: 'token' });
 });
 

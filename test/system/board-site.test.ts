@@ -4,6 +4,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type BoardBrowser, openBoardBrowser } from '#test/support/board-browser.ts';
 import { type ConductorProcess, prepareConductor } from '#test/support/conductor.ts';
+import { putOddNames } from '#test/support/odd-names.ts';
 import { bmcCredential, type SimulatedSite, siteDocument, startSimulatedSite } from '#test/support/simulated-site.ts';
 import { createSiteOperator, type SiteOperator } from '#test/support/site-operator.ts';
 
@@ -78,6 +79,27 @@ test('a site is deployed by the keyboard alone, after its dry run was read', { t
   await page.locator('#view-2 g.deploying', { hasText: 'control' }).waitFor({ timeout });
   await browser.see('Nodes at work: 1');
   expect(await page.locator('#view-4').textContent()).toContain('c1');
+  expect(await browser.faultsOf('site-running')).toEqual([]);
+});
+
+test('a node at work: its steps on one axis, and its machine beside them', { timeout }, async () => {
+  await page.getByRole('link', { name: 'c1' }).first().click();
+  await page.locator('.timeline tr.working', { hasText: 'deploy.write_image' }).waitFor({ timeout });
+  expect(await page.locator('.timeline tr.working rect.bar').count()).toBeGreaterThan(0);
+  await page.locator('aside', { hasText: 'Disks' }).waitFor({ timeout });
+  // name, badge and the action that comes next stand on one line
+  const tops = `['h2', '.pill', '.actions button'].map((each) => {
+    const { top, bottom } = document.querySelector('#node-head .node-line ' + each).getBoundingClientRect();
+    return Math.round((top + bottom) / 2);
+  })`;
+  const [name, badge, action] = await page.evaluate<number[]>(tops);
+  expect(Math.abs(Number(name) - Number(badge)) + Math.abs(Number(name) - Number(action))).toBeLessThan(6);
+  expect(await browser.faultsOf('node-deploying')).toEqual([]);
+  await page.locator('#node-tabs').getByRole('link', { name: 'Inventory' }).click();
+  await browser.see('/dev/sda');
+  expect(await browser.faultsOf('node-inventory')).toEqual([]);
+  await page.getByRole('link', { name: 'Site' }).click();
+  await browser.see('Nodes at work: 1');
 });
 
 test('it is paused and continued, each with its request and who asked', { timeout }, async () => {
@@ -99,8 +121,11 @@ test('it is paused and continued, each with its request and who asked', { timeou
   expect(await page.locator('#view-2 g.success').count()).toBe(3);
   expect(await page.locator('#view-2 g.partial').allTextContents()).toEqual([expect.stringContaining('1 failed')]);
   await browser.pictures('site');
+  expect(await browser.faultsOf('site-partial')).toEqual([]);
   await page.getByRole('link', { name: 'w3' }).first().click();
   await browser.see('deploy failed');
+  await page.locator('.cause', { hasText: 'I/O error' }).waitFor({ timeout });
+  expect(await browser.faultsOf('node-failed')).toEqual([]);
 });
 
 test('one is canceled, and those before stay to be read', { timeout }, async () => {
@@ -120,5 +145,13 @@ test('one is canceled, and those before stay to be read', { timeout }, async () 
   await page.locator(`#to-${first?.id}`).click();
   await browser.see('◐ Complete, 1 failed');
   never.resolve();
+  for (const kind of ['overflowing', 'right-to-left'] as const) {
+    const end = await putOddNames(page, /\/api\/v1\.0\/actions/, kind);
+    await page.goto('about:blank');
+    await page.goto(`${conductor.url}/board#site/${first?.id}`);
+    await browser.see(kind === 'overflowing' ? /which-never-ends/ : /חוות/);
+    expect(await browser.faultsOf(`site-${kind}`)).toEqual([]);
+    await end();
+  }
   expect(browser.faults).toEqual([]);
 });
