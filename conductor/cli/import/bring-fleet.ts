@@ -3,9 +3,10 @@ import { describeMissingLogin } from '#conductor/cli/import/prepare-fleet.ts';
 import { readWorkHere } from '#conductor/cli/import/work-here.ts';
 import { createNodes, type NodeResult } from '#conductor/cli/nodes/create-nodes.ts';
 import { type ApiClient, getNode, pollMs } from '#conductor/cli/shell/api-client.ts';
+import type { NodeField } from '#conductor/model/node-words.ts';
 import type { Clock } from '#shared/clock.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
-import { inParallel } from '#shared/in-parallel.ts';
+import { inParallel, limitAtOnce } from '#shared/in-parallel.ts';
 
 /** A node of the other system, and how far it has come. */
 export interface BroughtNode extends NodeResult {
@@ -19,8 +20,10 @@ interface Means {
   readonly onResult: (node: BroughtNode) => void;
 }
 
-/** So many nodes at once; most of the time they wait for BMCs. */
-const atOnce = 16;
+/** So many nodes are under way at once: most of the time they wait for their BMCs. */
+const nodesAtOnce = 64;
+/** So many requests to the conductor at once, for all nodes together. */
+const requestsAtOnce = 16;
 /** Time after which a node that does not rest is left, in milliseconds. */
 const patienceMs = 600_000;
 /** States that end by somebody else: an agent that calls, or a person. */
@@ -30,7 +33,9 @@ const waiting = /(?: wait| hold|call-back)$/;
  * Makes what is not there yet, and takes each node as far as its goal. No machine is switched: `manage` and `adopt` read the
  * power. What is there already is left as it is, so that a run that broke off can be repeated.
  */
-export async function bringFleet(fleet: Fleet, { client, clock, onResult }: Means): Promise<BroughtNode[]> {
+export async function bringFleet(fleet: Fleet, { client: all, clock, onResult }: Means): Promise<BroughtNode[]> {
+  const inTurn = limitAtOnce({ most: requestsAtOnce });
+  const client: ApiClient = { ...all, call: (...request) => inTurn(() => all.call(...request)) };
   for (const template of fleet.templates ?? []) {
     const found = await client.call('GET', `/v1/deploy_templates/${encodeURIComponent(template.name)}`);
     if (!found) await client.call('POST', '/v1/deploy_templates', template);
@@ -53,7 +58,7 @@ export async function bringFleet(fleet: Fleet, { client, clock, onResult }: Mean
       onResult(brought);
       return brought;
     },
-    { atOnce },
+    { atOnce: nodesAtOnce },
   );
 }
 
@@ -90,23 +95,26 @@ interface Way {
 async function takeToGoal(node: FleetNode, ident: string, { client, clock, isNew }: Way): Promise<string> {
   const missing = node.goal === 'enroll' ? undefined : describeMissingLogin(node);
   if (missing !== undefined) throw new AppError('command_failed', missing);
-  const state = await restingState(ident, client, clock);
-  const verb = nextVerb(state, node.goal);
-  if (verb === undefined) return state;
-  if (verb === 'adopt' && !isNew) {
-    const work = await readWorkHere(client, ident);
-    if (work.length > 0) {
-      const kinds = work.join(', ');
-      throw new AppError('command_failed', `Baton has worked on it since (${kinds}): it is left in ${state}`);
+  let at = isNew ? made : await restOf(ident, client, clock);
+  for (;;) {
+    const verb = nextVerb(at.state, node.goal);
+    if (verb === undefined) return at.state;
+    if (verb === 'adopt' && !isNew) {
+      const work = await readWorkHere(client, ident);
+      if (work.length > 0) {
+        const kinds = work.join(', ');
+        throw new AppError('command_failed', `Baton has worked on it since (${kinds}): it is left in ${at.state}`);
+      }
     }
+    if (at.maintenance) throw new AppError('command_failed', `it is in maintenance: ${verb} would wait for its end`);
+    await client.call('PUT', `/v1/nodes/${ident}/states/provision`, { target: verb });
+    await clock.sleep(pollMs);
+    const next = await restOf(ident, client, clock);
+    if (next.state === at.state || next.state.endsWith('failed')) {
+      throw new AppError('command_failed', `${verb}: ${next.lastError ?? `the node is in ${next.state}`}`);
+    }
+    at = next;
   }
-  const { maintenance } = await getNode(client, ident, ['maintenance']);
-  if (maintenance) throw new AppError('command_failed', `it is in maintenance: ${verb} would wait for its end`);
-  await client.call('PUT', `/v1/nodes/${ident}/states/provision`, { target: verb });
-  const next = await restingState(ident, client, clock);
-  if (next !== state && !next.endsWith('failed')) return takeToGoal(node, ident, { client, clock, isNew });
-  const { last_error: reason } = await getNode(client, ident, ['last_error']);
-  throw new AppError('command_failed', `${verb}: ${reason ?? `the node is in ${next}`}`);
 }
 
 /** The verb that leads on; `undefined` = the node is where it is to be, or beyond. Pure. */
@@ -116,13 +124,32 @@ function nextVerb(state: string, goal: FleetNode['goal']): 'manage' | 'adopt' | 
   return goal === 'active' && (state === 'manageable' || state === 'adopt failed') ? 'adopt' : undefined;
 }
 
+/** A node at rest. */
+interface Rest {
+  readonly state: string;
+  readonly maintenance: boolean;
+  readonly lastError: string | null;
+}
+
+/** Where a node begins that has just been made. */
+const made: Rest = { state: 'enroll', maintenance: false, lastError: null };
+const seenFields = [
+  'provision_state',
+  'target_provision_state',
+  'reservation',
+  'maintenance',
+  'last_error',
+] as const satisfies readonly NodeField[];
+
 /** @throws AppError `command_failed` for a node that waits for somebody else, or does not rest in ten minutes */
-async function restingState(ident: string, client: ApiClient, clock: Clock): Promise<string> {
+async function restOf(ident: string, client: ApiClient, clock: Clock): Promise<Rest> {
   const end = clock.now().getTime() + patienceMs;
   for (;;) {
-    const node = await getNode(client, ident, ['provision_state', 'target_provision_state', 'reservation']);
+    const node = await getNode(client, ident, seenFields);
     const state = String(node.provision_state);
-    if (node.target_provision_state === null && node.reservation === null) return state;
+    if (node.target_provision_state === null && node.reservation === null) {
+      return { state, maintenance: node.maintenance === true, lastError: node.last_error ?? null };
+    }
     if (waiting.test(state)) throw new AppError('command_failed', `it is in ${state}, and was left`);
     if (clock.now().getTime() > end) {
       const holder = node.reservation === null ? '' : `, ${node.reservation} is at work on it`;
