@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { deflateSync, gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { askPeer } from '#shared/peers/ask-peer.ts';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { askPeer, askPeerForHeaders, askPeerForStatus } from '#shared/peers/ask-peer.ts';
 import { eventually } from '#test/support/eventually.ts';
 
 const largeText = 'x'.repeat(2 * 1024 * 1024);
@@ -47,6 +47,24 @@ test('four large answers are read at a time; small ones go past them, and those 
   for (const response of open) response.end('"}');
   const sizes = (await Promise.all([...holders, waits])).map(({ body }) => (body as { size: string }).size.length);
   expect(sizes).toEqual(Array.from({ length: 5 }, () => largeText.length));
+});
+
+test.each([
+  ['an answer', () => ask('/small', 123_456)],
+  ['a refusal', () => askPeer('bmc', 'http://127.0.0.1:1/', { who: 'the BMC', method: 'GET', timeoutMs: 123_456 })],
+  ['a status', () => askPeerForStatus('bmc', `${url}/small`, { who: 'the BMC', method: 'GET', timeoutMs: 123_456 })],
+  ['headers', () => askPeerForHeaders('image', `${url}/small`, { who: 'it', method: 'GET', timeoutMs: 123_456 })],
+])('%s leaves no timer behind', async (_, act) => {
+  const [set, clear] = [vi.spyOn(globalThis, 'setTimeout'), vi.spyOn(globalThis, 'clearTimeout')];
+  try {
+    await Promise.allSettled([act()]);
+    const begun = set.mock.results.filter((_result, index) => set.mock.calls[index]?.[1] === 123_456);
+    expect(begun).toHaveLength(1);
+    expect(clear.mock.calls.map(([timer]) => timer)).toContain(begun[0]?.value);
+  } finally {
+    set.mockRestore();
+    clear.mockRestore();
+  }
 });
 
 describe.each(['gzip', 'x-gzip', 'deflate'])('an answer in %s', (encoding) => {

@@ -9,6 +9,7 @@ import { createJsonMeter, type JsonMeter, parseJson } from '#shared/peers/json-a
 import { createLargeAnswers, type LargeAnswer, largeBytes } from '#shared/peers/large-answers.ts';
 import { type PeerKind, type PeerLimits, peerLimits } from '#shared/peers/peer-limits.ts';
 import { showUrl } from '#shared/peers/show-url.ts';
+import { openTimeLimit, type TimeLimit } from '#shared/peers/time-limit.ts';
 
 export interface PeerRequest {
   /** The peer as errors name it: `the agent`. */
@@ -40,8 +41,21 @@ export interface PeerAnswer {
  * @throws AppError with the kind's code for an answer above its limits; undici's own errors, and the signal's reason
  */
 export async function askPeer(kind: PeerKind, url: URL | string, options: PeerRequest): Promise<PeerAnswer> {
+  const limit = limitOf(peerLimits[kind], options);
+  try {
+    return await readAnswer(kind, url, options, limit.signal);
+  } finally {
+    limit.end();
+  }
+}
+
+async function readAnswer(
+  kind: PeerKind,
+  url: URL | string,
+  options: PeerRequest,
+  signal: AbortSignal,
+): Promise<PeerAnswer> {
   const limits = peerLimits[kind];
-  const signal = signalOf(limits, options);
   const answer = await requestOf(url, options, signal);
   const meter = createJsonMeter(`${options.who} answers with`, limits);
   const parts: Uint8Array[] = [];
@@ -103,9 +117,14 @@ function decoded({ headers, body }: Dispatcher.ResponseData): AsyncIterable<Uint
 /** The status alone; what comes with it is read up to the limit, so that the connection can be used again. */
 export async function askPeerForStatus(kind: PeerKind, url: URL | string, options: PeerRequest): Promise<number> {
   const limits = peerLimits[kind];
-  const answer = await requestOf(url, options, signalOf(limits, options));
-  await answer.body.dump({ limit: limits.bytes, signal: AbortSignal.timeout(limits.timeoutMs) });
-  return answer.statusCode;
+  const limit = limitOf(limits, options);
+  try {
+    const answer = await requestOf(url, options, limit.signal);
+    await answer.body.dump({ limit: limits.bytes, signal: limit.signal });
+    return answer.statusCode;
+  } finally {
+    limit.end();
+  }
 }
 
 /** Gives the status and headers alone; the body is not read, and the connection is closed. */
@@ -114,10 +133,15 @@ export async function askPeerForHeaders(
   url: URL | string,
   options: PeerRequest,
 ): Promise<Pick<PeerAnswer, 'status' | 'headers'>> {
-  const answer = await requestOf(url, options, signalOf(peerLimits[kind], options));
-  answer.body.on('error', () => undefined); // it is cut off here
-  answer.body.destroy();
-  return { status: answer.statusCode, headers: answer.headers };
+  const limit = limitOf(peerLimits[kind], options);
+  try {
+    const answer = await requestOf(url, options, limit.signal);
+    answer.body.on('error', () => undefined); // it is cut off here
+    answer.body.destroy();
+    return { status: answer.statusCode, headers: answer.headers };
+  } finally {
+    limit.end();
+  }
 }
 
 /**
@@ -161,9 +185,8 @@ async function* readLines(
 
 const largeAnswers = createLargeAnswers();
 
-function signalOf(limits: PeerLimits, { signal, timeoutMs }: PeerRequest): AbortSignal {
-  const limit = AbortSignal.timeout(timeoutMs ?? limits.timeoutMs);
-  return signal ? AbortSignal.any([signal, limit]) : limit;
+function limitOf(limits: PeerLimits, { signal, timeoutMs }: PeerRequest): TimeLimit {
+  return openTimeLimit(timeoutMs ?? limits.timeoutMs, signal);
 }
 
 function requestOf(
