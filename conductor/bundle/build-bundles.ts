@@ -9,7 +9,7 @@ import { run } from '#shared/process/run.ts';
 const repository = join(import.meta.dirname, '../..');
 
 /** Names of bundles and what they begin with. */
-const programs = {
+export const programs = {
   conductor: 'conductor/start/main.ts',
   baton: 'conductor/start/baton.ts',
   'session-thread': 'conductor/kernel/db/session-thread.ts',
@@ -67,6 +67,8 @@ export async function buildBundles(folder = join(repository, 'build/bundle')): P
 /** For programs that the system's Node.js or another may run, from below a clone or the Debian package. */
 export const forNode = {
   external,
+  // comments alone hold letters for which V8 keeps all of a file's text in two bytes each
+  minifyWhitespace: true,
   // beside it and without the texts: for a Node that is started with --enable-source-maps
   sourcemap: 'linked',
   sourcesContent: false,

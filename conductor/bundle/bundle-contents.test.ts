@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { type BuildOptions, build } from 'esbuild';
 import { expect, test } from 'vitest';
-import { forBrowsers } from '#conductor/bundle/build-bundles.ts';
+import { forBrowsers, forNode, programs } from '#conductor/bundle/build-bundles.ts';
 import { bundleOptions } from '#shared/bundle-options.ts';
 
 /** One import of a file that has more in it than what is wanted can make a bundle ten times as large. */
@@ -26,6 +26,20 @@ test('the page has no package, and is small', async () => {
   expect(page.packages).toEqual([]);
   // half of what it may have
   expect(page.gzipBytes).toBeLessThan(50_000);
+});
+
+test('V8 holds the text of each program of the conductor in one byte a letter', async () => {
+  const { outputFiles } = await build({
+    ...bundleOptions,
+    ...forNode,
+    absWorkingDir: join(import.meta.dirname, '../..'),
+    entryPoints: Object.values(programs),
+    outdir: 'build',
+  });
+  const texts = outputFiles.filter(({ path }) => path.endsWith('.js')).map(({ text }) => text);
+  expect(texts).toHaveLength(Object.keys(programs).length);
+  // of ASCII and the letters that Latin-1 adds
+  expect(texts.map((text) => /[\u0100-\u{10ffff}].{0,40}/u.exec(text)?.[0])).toEqual(texts.map(() => undefined));
 });
 
 test('the command line for other machines has what it speaks to conductors with, and nothing of theirs', async () => {

@@ -19,13 +19,16 @@ export function printable(text: string): string {
   return text.replaceAll(/\s*[\r\n]+\s*/g, ' ').replaceAll(/[\p{Cc}\p{Bidi_Control}]/gu, '\uFFFD');
 }
 
+/** First letters of lines of steps that are at work, wait, or have failed. */
+const busyMarks: ReadonlySet<string> = new Set(['▶', '…', '✗']);
+
 function selectLines(lines: readonly string[], height: number): readonly string[] {
   const last = lines.at(-1);
   if (lines.length <= height || last === undefined) return lines;
   const says = height >= 5; // else there is no room to say what is left out
   const room = height - (says ? 3 : 1);
   const steps = lines.slice(0, -1);
-  const busy = steps.findIndex((line) => /^[▶…✗]/.test(line));
+  const busy = steps.findIndex((line) => busyMarks.has(line.charAt(0)));
   const start = Math.min(Math.max(0, busy - Math.floor(room / 3)), steps.length - room);
   const shown = steps.slice(start, start + room);
   const below = steps.length - start - room;
