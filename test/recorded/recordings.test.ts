@@ -17,6 +17,7 @@ const leastOfDevices = {
   disks: 23,
   etcd: 2,
   images: 15,
+  imports: 1,
   inventories: 2,
   ipmi: 13,
   kubernetes: 8,

@@ -187,7 +187,7 @@ items:${host('worker-0', 'bmc', 'provisioned')}${host('worker-1', 'missing', 'av
   const dry = await baton('import', 'metal3', name);
   expect(dry.stdout).toMatch(/^worker-0 +redfish +provisioned +active +1 +userData/m);
   expect(dry.stdout).toMatch(
-    /^worker-1 +redfish +available +enroll +1 +the BMC's login \(Secret missing is missing\)/m,
+    /^worker-1 +redfish +available +enroll +1 +the BMC's login \(spec\.bmc\.credentialsName: Secret metal3\/missing is not in it\)/m,
   );
   const done = await baton('import', 'metal3', name, '--yes', '--class', 'worker');
   expect(done.stdout).toContain('worker-0: created, active');

@@ -141,7 +141,7 @@ export const importCommands: readonly Command[] = [
     operands: ['FILE...'],
     options,
     meaning: 'bring in BareMetalHosts, from YAML with them and the Secrets of their BMCs',
-    details: `kubectl get bmh,secret -A -o yaml writes such a file.\n${details}`,
+    details: `kubectl get bmh,hardwaredata,secret -A -o yaml writes such a file.\n${details}`,
     run: async (context, input) => bringIn(context, input, readMetal3(await readManifests(input.operands))),
   },
   {

@@ -44,9 +44,9 @@ export async function readSecretsDatabase(given: string): Promise<DriverSecrets>
   if (!url || !kind || !/^(sqlite|postgres|postgresql|mysql|mariadb)$/.test(kind)) {
     throw usageError('--database: it must be sqlite:////PATH, postgresql://… or mysql://…, as ironic.conf has it');
   }
-  const { program, args, env } = commandFor(kind, url);
-  const what = `read nodes of Ironic's database by ${program}`;
-  const { stdout } = await run(program, args, { env, timeoutMs: queryMs }).catch((cause: unknown) => {
+  const command = commandFor(kind, url);
+  const what = `read nodes of Ironic's database by ${command.programs.join(' or ')}`;
+  const stdout = await runFirst(command).catch((cause: unknown) => {
     throw new AppError('command_failed', what, { cause });
   });
   return new Map(
@@ -55,6 +55,17 @@ export async function readSecretsDatabase(given: string): Promise<DriverSecrets>
       .filter((line) => line !== '')
       .map((line) => readRow(line, what)),
   );
+}
+
+/** Runs the first of the programs that is there. */
+async function runFirst({ programs: [program = '', ...others], args, env }: DatabaseCommand): Promise<string> {
+  try {
+    return (await run(program, args, { env, timeoutMs: queryMs })).stdout;
+  } catch (error) {
+    const isAbsent = error instanceof Error && Reflect.get(Object(error.cause), 'code') === 'ENOENT';
+    if (!isAbsent || others.length === 0) throw error;
+    return runFirst({ programs: others, args, env });
+  }
 }
 
 function readRow(line: string, what: string): readonly [string, Json] {
@@ -68,7 +79,8 @@ function readRow(line: string, what: string): readonly [string, Json] {
 }
 
 interface DatabaseCommand {
-  readonly program: string;
+  /** Names of one program; a system has one of them, or both. */
+  readonly programs: readonly string[];
   readonly args: readonly string[];
   readonly env: Record<string, string>;
 }
@@ -107,7 +119,7 @@ function commandFor(kind: string, url: URL): DatabaseCommand {
   }
   const passed = options.map(([key, value]): [string, string] => [known[key] ?? '', value]);
   if (kind === 'sqlite') {
-    return { program: 'sqlite3', args: ['-readonly', '-separator', '\t', name, query], env: {} };
+    return { programs: ['sqlite3'], args: ['-readonly', '-separator', '\t', name, query], env: {} };
   }
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
   if (kind.startsWith('postgres')) {
@@ -118,7 +130,7 @@ function commandFor(kind: string, url: URL): DatabaseCommand {
       PGOPTIONS: '-c default_transaction_read_only=on',
     };
     return {
-      program: 'psql',
+      programs: ['psql'],
       args: ['-XAt', '-F', '\t', ...place, '-d', name, '-c', query],
       env: secret,
     };
@@ -127,5 +139,6 @@ function commandFor(kind: string, url: URL): DatabaseCommand {
   const given = passed.map(([option, value]) => `${option}=${value}`);
   const readOnly = '--init-command=set session transaction read only';
   const args = ['--batch', '--raw', '--skip-column-names', readOnly, ...given, ...place, '-e', query, name];
-  return { program: 'mysql', args, env: { MYSQL_PWD: password } };
+  // Debian 13 has MariaDB's client by this name alone
+  return { programs: ['mariadb', 'mysql'], args, env: { MYSQL_PWD: password } };
 }

@@ -4,6 +4,7 @@ import { readBmcAddress } from '#conductor/cli/import/bmc-address.ts';
 import { type Fleet, type FleetNode, given, listIn, objectIn, textIn } from '#conductor/cli/import/fleet.ts';
 import type { Json } from '#conductor/cli/shell/api-client.ts';
 import { usageError } from '#conductor/cli/shell/command.ts';
+import { parseMacAddress } from '#shared/mac-address.ts';
 
 /**
  * Reads machines as MAAS prints them, with their power parameters. Pure.
@@ -16,13 +17,13 @@ export function readMaas(machines: string, power: string | undefined): Fleet {
   if (!Array.isArray(listed) || listed.some((each) => textIn(each, 'system_id') === undefined)) {
     throw usageError('FILE: it must be the list that `maas PROFILE machines read` prints');
   }
-  const parameters = objectIn(power === undefined ? {} : parseJson('--power', power));
+  const parameters = power === undefined ? undefined : objectIn(parseJson('--power', power));
   const names = namesOf(listed as unknown[]);
   return {
     source: 'MAAS',
     nodes: (listed as unknown[]).map((machine, index) => {
       const id = textIn(machine, 'system_id') ?? '';
-      return readMachine(objectIn(machine), names[index] ?? id, objectIn(parameters, id));
+      return readMachine(objectIn(machine), names[index] ?? id, parameters && objectIn(parameters, id));
     }),
     left: [
       'subnets, fabrics, VLANs, DHCP and DNS: the networks file and your DHCP server',
@@ -48,30 +49,43 @@ function parseJson(option: string, text: string): unknown {
   }
 }
 
-/** Statuses of a machine by its name, as the API has it (maasserver/enum.py, NODE_STATUS). */
+/** Statuses of a machine by its name, as the API has it (src/maasserver/enum.py, NODE_STATUS_CHOICES); others are amid a change. */
 const goals: Readonly<Record<string, FleetNode['goal']>> = {
   Deployed: 'active',
-  Ready: 'manageable',
-  Allocated: 'manageable',
-  New: 'enroll',
-  Broken: 'enroll',
-  Retired: 'enroll',
-  Commissioning: 'enroll',
-  'Failed commissioning': 'enroll',
-  'Failed testing': 'enroll',
-  'Failed deployment': 'enroll',
+  ...Object.fromEntries(['Ready', 'Allocated', 'Reserved'].map((status) => [status, 'manageable'])),
+  // a person has to look at these machines, and nobody asks their BMCs before
+  ...Object.fromEntries(
+    [
+      'New',
+      'Broken',
+      'Missing',
+      'Retired',
+      'Failed commissioning',
+      'Failed testing',
+      'Failed deployment',
+      'Failed disk erasing',
+      'Failed to enter rescue mode',
+      'Failed to exit rescue mode',
+      'Releasing failed',
+    ].map((status) => [status, 'enroll']),
+  ),
 };
 
-function readMachine(machine: Json, name: string, power: Json): FleetNode {
+function readMachine(machine: Json, name: string, power: Json | undefined): FleetNode {
   const status = textIn(machine, 'status_name') ?? '';
   const kind = textIn(machine, 'power_type') ?? '';
-  const read = readPower(kind, power);
   const isNamed = textIn(power, 'power_address') !== undefined;
+  const read = readPower(kind, power ?? {});
   const bmc = typeof read === 'string' || isNamed ? read : { ...read, driver_info: {} };
   const goal = goals[status];
-  const refused =
-    typeof bmc === 'string' ? bmc : goal === undefined ? `it is ${status} there: let that end, or abort it` : undefined;
+  const { ports, portgroups, strange } = readCards(machine, name);
+  const refusals = [
+    ...(typeof bmc === 'string' ? [bmc] : []),
+    ...strange,
+    ...(goal === undefined ? [`it is ${status || 'without a status_name'} there: let that end, or abort it`] : []),
+  ];
   const image = textIn(machine, 'osystem');
+  const missing = describeMissing(kind, power);
   return {
     name,
     driver: typeof bmc === 'string' ? 'none' : bmc.driver,
@@ -96,25 +110,59 @@ function readMachine(machine: Json, name: string, power: Json): FleetNode {
       }),
     }),
     traits: [],
-    ports: readPorts(machine),
-    portgroups: [],
+    ports,
+    portgroups,
     stateThere: status,
     goal: goal ?? 'enroll',
-    left: Object.keys(power).length === 0 ? ["the BMC's login (give --power)"] : [],
-    ...(refused === undefined ? {} : { refused }),
+    left: [
+      ...(typeof bmc === 'object' && missing !== undefined ? [`the BMC's login (${missing})`] : []),
+      ...(image !== undefined && goal !== 'active' && /failed/i.test(status)
+        ? [`its ${image}, which may run (--adopt ${name}, if it does)`]
+        : []),
+    ],
+    ...(refusals.length === 0 ? {} : { refused: refusals.join(', ') }),
   };
 }
 
+/** Describes which part of a BMC's login is not there, by its field; `undefined` = it is whole. IPMI does without a user. */
+function describeMissing(kind: string, power: Json | undefined): string | undefined {
+  if (power === undefined) return 'give --power';
+  if (Object.keys(power).length === 0) return 'give --power that has its system_id';
+  const needed = kind === 'redfish' ? ['power_address', 'power_user', 'power_pass'] : ['power_address'];
+  const missing = needed.filter((field) => textIn(power, field) === undefined);
+  return missing.length === 0
+    ? undefined
+    : `${missing.join(', ')} of --power ${missing.length === 1 ? 'is' : 'are'} empty`;
+}
+
 function readPower(kind: string, power: Json): ReturnType<typeof readBmcAddress> {
-  const account = { username: textIn(power, 'power_user'), password: textIn(power, 'power_pass') };
+  const account = {
+    username: textIn(power, 'power_user'),
+    password: textIn(power, 'power_pass'),
+    field: 'power_address',
+  };
   const address = textIn(power, 'power_address') ?? '';
-  if (kind === 'ipmi') return readBmcAddress({ ...account, address: `ipmi://${bracketed(address) || 'unknown'}` });
-  if (kind !== 'redfish') return `Baton has no driver for the power type ${kind || 'of a machine without one'}`;
+  if (kind === 'ipmi') {
+    if (textIn(power, 'k_g') !== undefined) return 'k_g: Baton opens no session with a Kg key: clear it at the BMC';
+    const place = `ipmi://${bracketed(address) || 'unknown'}`;
+    return readBmcAddress({ ...account, address: place, ipmi: readIpmiOptions(power) });
+  }
+  if (kind !== 'redfish')
+    return `power_type: Baton has no driver for ${kind || 'a machine without one'} (it has ipmi, redfish)`;
   const system = textIn(power, 'node_id');
   const path = system === undefined ? '' : `/redfish/v1/Systems/${system}`;
   const host = bracketed(address.replace(/^https?:\/\//, '').replace(/\/.*$/, ''));
   const scheme = address.startsWith('http://') ? 'redfish+http' : 'redfish';
   return readBmcAddress({ ...account, address: `${scheme}://${host || 'unknown'}${path}`, isUnverified: true });
+}
+
+/** Reads how MAAS opens a session (src/provisioningserver/drivers/power/ipmi.py): as OPERATOR where it says nothing. */
+function readIpmiOptions(power: Json): Json {
+  const level = (textIn(power, 'privilege_level') ?? 'OPERATOR').toUpperCase();
+  return given({
+    ipmi_priv_level: level === 'ADMIN' ? 'ADMINISTRATOR' : level,
+    ipmi_cipher_suite: textIn(power, 'cipher_suite_id'),
+  });
 }
 
 /** Puts an IPv6 address into brackets, as URLs have it: MAAS takes it without. */
@@ -128,13 +176,44 @@ function archOf(text: string | undefined): string | undefined {
   return ({ amd64: 'x86_64', arm64: 'aarch64' } as Readonly<Record<string, string>>)[name ?? ''] ?? (name || undefined);
 }
 
-function readPorts(machine: Json): FleetNode['ports'] {
-  const boot = textIn(machine, 'boot_interface', 'mac_address')?.toLowerCase();
-  return listIn(machine, 'interface_set').flatMap((each) => {
-    const address = textIn(each, 'mac_address')?.toLowerCase();
-    if (address === undefined || textIn(each, 'type') !== 'physical') return [];
+type Cards = Pick<FleetNode, 'ports' | 'portgroups'> & {
+  /** Addresses that are none, by their fields. */
+  readonly strange: readonly string[];
+};
+
+/** Makes a port of each physical card, and a port group of each bond. */
+function readCards(machine: Json, name: string): Cards {
+  const all = listIn(machine, 'interface_set').map((each) => objectIn(each));
+  const boot = parseMacAddress(textIn(machine, 'boot_interface', 'mac_address') ?? '');
+  const strange: string[] = [];
+  const bonds = all
+    .filter((each) => textIn(each, 'type') === 'bond')
+    .map((bond) => ({
+      // names of port groups are taken once for all nodes
+      name: `${name}-${textIn(bond, 'name') ?? 'bond'}`,
+      members: new Set(listIn(bond, 'parents').map(String)),
+      fields: given({
+        address: parseMacAddress(textIn(bond, 'mac_address') ?? ''),
+        mode: textIn(bond, 'params', 'bond_mode'),
+      }),
+    }));
+  const ports = all.flatMap((each, index) => {
+    const text = textIn(each, 'mac_address');
+    if (text === undefined || textIn(each, 'type') !== 'physical') return [];
+    const address = parseMacAddress(text);
+    if (address === undefined) {
+      strange.push(`interface_set[${index}].mac_address: "${text}" is no MAC address`);
+      return [];
+    }
+    const card = textIn(each, 'name') ?? '';
     return [
-      { address, portgroup: undefined, fields: { address, pxe_enabled: boot === undefined || address === boot } },
+      {
+        address,
+        portgroup: bonds.find(({ members }) => members.has(card))?.name,
+        fields: { address, pxe_enabled: boot === undefined || address === boot },
+      },
     ];
   });
+  const portgroups = bonds.map((bond) => ({ name: bond.name, fields: { ...bond.fields, name: bond.name } }));
+  return { ports, portgroups, strange };
 }

@@ -7,11 +7,16 @@ import { readInputFile } from '#conductor/cli/shell/input-files.ts';
 /** Objects of Kubernetes from files, as `kubectl get … -o yaml` prints them. */
 export interface Manifests {
   readonly objects: readonly Json[];
-  /** Finds the login in a Secret; empty where there is none. */
-  readonly login: (
-    name: string | undefined,
-    namespace: string,
-  ) => { readonly username?: string; readonly password?: string };
+  /** Finds the login in a Secret. */
+  readonly login: (name: string | undefined, namespace: string) => FoundLogin;
+}
+
+/** Login of a BMC as a Secret has it. */
+export interface FoundLogin {
+  readonly username: string | undefined;
+  readonly password: string | undefined;
+  /** Reason why it is not whole: `Secret metal3/bmc has no username`. */
+  readonly missing: string | undefined;
 }
 
 /**
@@ -30,17 +35,35 @@ export async function readManifests(files: readonly string[]): Promise<Manifests
   const secrets = new Map(objects.filter(({ kind }) => kind === 'Secret').map((each) => [keyOf(each), each]));
   return {
     objects,
-    login: (name, namespace) => {
-      const secret = name === undefined ? undefined : secrets.get(`${namespace}/${name}`);
-      const read = (key: string): string | undefined => {
-        const coded = textIn(secret, 'data', key);
-        return textIn(secret, 'stringData', key) ?? (coded && Buffer.from(coded, 'base64').toString('utf8').trimEnd());
-      };
-      const [username, password] = [read('username'), read('password')];
-      return { ...(username === undefined ? {} : { username }), ...(password === undefined ? {} : { password }) };
-    },
+    login: (name, namespace) => readLogin(secrets.get(`${namespace}/${name}`), name, namespace),
   };
 }
+
+function readLogin(secret: Json | undefined, name: string | undefined, namespace: string): FoundLogin {
+  const title = `Secret ${namespace}/${name}`;
+  if (name === undefined) return { username: undefined, password: undefined, missing: 'no Secret is named' };
+  if (secret === undefined) return { username: undefined, password: undefined, missing: `${title} is not in it` };
+  const reasons: string[] = [];
+  const read = (key: string): string | undefined => {
+    const plain = textIn(secret, 'stringData', key);
+    if (plain !== undefined) return plain;
+    const coded = textIn(secret, 'data', key)?.replace(/\s+/g, '');
+    if (coded === undefined) {
+      reasons.push(`${title} has no ${key}`);
+      return undefined;
+    }
+    if (!base64.test(coded)) {
+      reasons.push(`${title}: data.${key} must be base64 (stringData has plain text)`);
+      return undefined;
+    }
+    return Buffer.from(coded, 'base64').toString('utf8').trimEnd();
+  };
+  const [username, password] = [read('username'), read('password')];
+  return { username, password, missing: reasons.length === 0 ? undefined : reasons.join(', ') };
+}
+
+/** RFC 4648, whole groups of four. */
+const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
 function flatten(document: unknown): Json[] {
   const object = objectIn(document);
@@ -53,7 +76,8 @@ export function namespaceOf(object: Json): string {
   return textIn(object, 'metadata', 'namespace') ?? 'default';
 }
 
-function keyOf(object: Json): string {
+/** Makes a key of namespace and name: `metal3/worker-0`. */
+export function keyOf(object: Json): string {
   return `${namespaceOf(object)}/${textIn(object, 'metadata', 'name') ?? ''}`;
 }
 

@@ -1,8 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { readBmcAddress } from '#conductor/cli/import/bmc-address.ts';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { readSecretsDatabase, readSecretsFile } from '#conductor/cli/import/ironic-secrets.ts';
 import { parseCsv } from '#conductor/cli/import/parse-csv.ts';
 import { describeMissingLogin, prepareFleet } from '#conductor/cli/import/prepare-fleet.ts';
@@ -22,48 +21,6 @@ const write = async (name: string, text: string): Promise<string> => {
   await writeFile(file, text);
   return file;
 };
-
-describe('a BMC address of metal3', () => {
-  const read = (address: string, more: object = {}) =>
-    readBmcAddress({ address, username: 'u', password: 'p', ...more });
-
-  test.each([
-    ['redfish://192.0.2.9/redfish/v1/Systems/1', 'redfish', 'https://192.0.2.9', '/redfish/v1/Systems/1', 'ipxe'],
-    ['redfish+http://h:8000/redfish/v1/Systems/a', 'redfish', 'http://h:8000', '/redfish/v1/Systems/a', 'ipxe'],
-    ['redfish-virtualmedia+https://[2001:db8::1]/s', 'redfish', 'https://[2001:db8::1]', '/s', 'redfish-virtual-media'],
-    ['redfish://h:80/s', 'redfish', 'https://h:80', '/s', 'ipxe'],
-    ['ilo5-virtualmedia://h/s', 'redfish', 'https://h', '/s', 'redfish-virtual-media'],
-    ['idrac-virtualmedia://h/s', 'idrac', 'https://h', '/s', 'idrac-redfish-virtual-media'],
-    ['redfish-uefihttp://h/s', 'redfish', 'https://h', '/s', 'http'],
-  ])('%s', (address, driver, url, system, boot) => {
-    expect(read(address)).toEqual({
-      driver,
-      boot_interface: boot,
-      driver_info: { redfish_address: url, redfish_system_id: system, redfish_username: 'u', redfish_password: 'p' },
-    });
-  });
-
-  test.each([
-    ['192.0.2.9', { ipmi_address: '192.0.2.9' }],
-    ['192.0.2.9:6230', { ipmi_address: '192.0.2.9', ipmi_port: 6230 }],
-    ['ipmi://[2001:db8::1]:623', { ipmi_address: '2001:db8::1', ipmi_port: 623 }],
-  ])('%s is IPMI', (address, info) => {
-    expect(read(address)).toEqual({ driver: 'ipmi', driver_info: { ...info, ipmi_username: 'u', ipmi_password: 'p' } });
-  });
-
-  test('whose certificate is not verified there is not verified here', () => {
-    expect(read('redfish://h/s', { isUnverified: true })).toMatchObject({ driver_info: { redfish_verify_ca: false } });
-    expect(read('redfish://h/s')).not.toMatchObject({ driver_info: { redfish_verify_ca: false } });
-  });
-
-  test.each([
-    ['irmc://h', 'Baton has no driver for irmc://'],
-    ['', 'is not understood'],
-    ['redfish://', 'is not understood'],
-  ])('that is "%s" is refused', (address, words) => {
-    expect(read(address)).toContain(words);
-  });
-});
 
 describe('a table', () => {
   test('has quotes, line breaks in cells, comments, and semicolons too', () => {
@@ -132,7 +89,7 @@ describe('hosts of metal3', () => {
         name: 'a-h',
         goal: 'enroll',
         fields: { properties: { root_device: { serial: 's== S1', rotational: false } } },
-        left: ["the BMC's login (Secret none is missing)"],
+        left: ["the BMC's login (spec.bmc.credentialsName: Secret a/none is not in it)"],
         ports: [
           { address: '52:54:00:00:00:0b', fields: { pxe_enabled: true } },
           { address: '52:54:00:00:00:0a', fields: { pxe_enabled: false } },
@@ -157,7 +114,8 @@ describe('hosts of metal3', () => {
 
   test('are missed in a file without any, or that is no YAML', async () => {
     const none = await write('none.yaml', 'kind: Secret\n');
-    expect(() => readMetal3({ objects: [], login: () => ({}) })).toThrow('there is no BareMetalHost in it');
+    const login = () => ({ username: undefined, password: undefined, missing: undefined });
+    expect(() => readMetal3({ objects: [], login })).toThrow('there is no BareMetalHost in it');
     expect((await readManifests([none])).objects).toHaveLength(1);
     await expect(readManifests([await write('bad.yaml', 'a: [1\n')])).rejects.toThrow('it must be JSON or YAML');
   });
@@ -191,7 +149,7 @@ describe('machines of MAAS', () => {
       goal: 'active',
       left: [],
       fields: {
-        driver_info: { ipmi_address: '192.0.2.9', ipmi_username: 'u', ipmi_password: 'p' },
+        driver_info: { ipmi_address: '192.0.2.9', ipmi_username: 'u', ipmi_password: 'p', ipmi_priv_level: 'OPERATOR' },
         resource_class: 'gold',
         properties: { cpu_arch: 'x86_64', rack: 'r1' },
       },
@@ -217,8 +175,10 @@ describe('machines of MAAS', () => {
 
   test('are refused amid a change or without a driver, and named without their login', () => {
     expect(read({ status_name: 'Deploying' })?.refused).toBe('it is Deploying there: let that end, or abort it');
-    expect(read({ power_type: 'webhook' })?.refused).toBe('Baton has no driver for the power type webhook');
-    expect(read({}, '{}')?.left).toEqual(["the BMC's login (give --power)"]);
+    expect(read({ power_type: 'webhook' })?.refused).toBe(
+      'power_type: Baton has no driver for webhook (it has ipmi, redfish)',
+    );
+    expect(read({}, '{}')?.left).toEqual(["the BMC's login (give --power that has its system_id)"]);
     expect(() => readMaas('{"a": 1}', undefined)).toThrow(
       'it must be the list that `maas PROFILE machines read` prints',
     );
@@ -248,7 +208,9 @@ describe('Hardware of Tinkerbell', () => {
     },
   });
   const login = (name?: string, namespace?: string) =>
-    name === 's' && namespace === 'x' ? { username: 'u', password: 'p' } : {};
+    name === 's' && namespace === 'x'
+      ? { username: 'u', password: 'p', missing: undefined }
+      : { username: undefined, password: undefined, missing: `Secret ${namespace}/${name} is not in it` };
   const read = (...objects: object[]) =>
     readTinkerbell({ objects: objects as Record<string, unknown>[], login }).nodes[0];
 
@@ -345,6 +307,24 @@ describe('passwords that Ironic masks', () => {
     expect(await readSecretsFile(file)).toEqual(new Map([['n1', { redfish_password: 's' }]]));
     const wrong = await write('wrong.yaml', 'n1: secret\n');
     await expect(readSecretsFile(wrong)).rejects.toThrow(/n1: it must be \{NODE:/);
+  });
+
+  test("come by MariaDB's client under its older name, too", async () => {
+    const uuid = '11111111-1111-4111-8111-111111111111';
+    const program = join(directory, 'mysql');
+    await writeFile(program, `#!/bin/sh\necho '${uuid}\t{"ipmi_password": "'"$MYSQL_PWD"'"}'\n`, { mode: 0o755 });
+    vi.stubEnv('PATH', directory);
+    try {
+      expect(await readSecretsDatabase('mysql+pymysql://u:p%20q@h/ironic')).toEqual(
+        new Map([[uuid, { ipmi_password: 'p q' }]]),
+      );
+      vi.stubEnv('PATH', '/none');
+      await expect(readSecretsDatabase('mysql://u:p@h/ironic')).rejects.toThrow(
+        "read nodes of Ironic's database by mariadb or mysql",
+      );
+    } finally {
+      vi.unstubAllEnvs();
+    }
   });
 
   test('come from no other database than the three', async () => {
