@@ -10,6 +10,7 @@ import { conductorProgram } from '#test/support/programs.ts';
 
 export interface DemoConductor {
   readonly url: string;
+  readonly pid: number;
   readonly logFile: string;
   /** Stops it and deletes its data. */
   close(): Promise<void>;
@@ -62,7 +63,7 @@ export async function startDemoConductor(port: number, networks: string): Promis
     await close();
     throw error;
   }
-  return { url, logFile, close };
+  return { url, pid, logFile, close };
 }
 
 /** `true` for one that has ended, too: the caller looks. */

@@ -1,11 +1,7 @@
 import { connect } from 'node:net';
 import { parseArgs } from 'node:util';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
-import { startDemoConductor } from '#test/demo/conductor.ts';
-import { startDemoRack } from '#test/demo/rack.ts';
-import { type DemoSwitches, startDemoSwitches, switchCredential } from '#test/demo/switches.ts';
-import { bmcCredential } from '#test/support/simulated-site.ts';
-import { createSiteOperator } from '#test/support/site-operator.ts';
+import { openDemo } from '#test/demo/open-demo.ts';
 
 /** `baton demo`: a conductor, simulated machines, and a site that is deployed onto them, until Ctrl-C. */
 
@@ -49,46 +45,22 @@ function isTaken(port: number): Promise<boolean> {
 
 async function runDemo({ nodes, port }: Choice, interrupted: Promise<unknown>): Promise<void> {
   const began = performance.now();
-  say('starting a conductor with a database of its own');
-  const switches = await startDemoSwitches(nodes);
+  const demo = await openDemo({ nodes, port, say });
+  const { conductor, rack, action } = demo;
   try {
-    await runRack({ nodes, port }, switches, began, interrupted);
+    const seconds = ((performance.now() - began) / 1000).toFixed(1);
+    const faults = rack.faults.map((line) => `\n  ${line}`).join('');
+    say(`\nready after ${seconds} s: ${nodes} nodes, which a site is being deployed onto, group by group${faults}`);
+    const baton = `BATON_URL=${conductor.url} ${process.env['npm_command'] === 'exec' ? 'npx baton' : 'baton'}`;
+    say(`\nboard: ${conductor.url}/\n       ${baton} status`);
+    say(
+      `       ${baton} action show ${action}\n       ${baton} network diff ${rack.first}\nlog:   ${conductor.logFile}`,
+    );
+    say('\nCtrl-C ends it and deletes all of it');
+    await interrupted;
   } finally {
-    await switches.close(); // open ones would keep the process
-  }
-}
-
-async function runRack(
-  { nodes, port }: Choice,
-  switches: DemoSwitches,
-  began: number,
-  interrupted: Promise<unknown>,
-): Promise<void> {
-  const conductor = await startDemoConductor(port, switches.networksFile);
-  try {
-    const { names } = switches;
-    say(`starting ${nodes} simulated machines at ${names.length === 1 ? 'a switch' : `${names.length} switches`}`);
-    const rack = await startDemoRack(nodes, { conductorUrl: conductor.url, portOf: switches.portOf });
-    try {
-      const operator = createSiteOperator(conductor.url);
-      for (const { name, account } of [bmcCredential, switchCredential]) await operator.setCredential(name, account);
-      await operator.commit('demo', rack.documents);
-      const id = await operator.createAction('deploy_site');
-      const seconds = ((performance.now() - began) / 1000).toFixed(1);
-      say(
-        `\nready after ${seconds} s; the site is being deployed group by group${rack.faults.map((line) => `\n  ${line}`).join('')}`,
-      );
-      const baton = `BATON_URL=${conductor.url} ${process.env['npm_command'] === 'exec' ? 'npx baton' : 'baton'}`;
-      say(`\nboard: ${conductor.url}/\n       ${baton} status`);
-      say(`       ${baton} action show ${id}\n       ${baton} network diff ${rack.first}\nlog:   ${conductor.logFile}`);
-      say('\nCtrl-C ends it and deletes all of it');
-      await interrupted;
-    } finally {
-      say('ending');
-      await rack.close();
-    }
-  } finally {
-    await conductor.close();
+    say('ending');
+    await demo.close();
   }
 }
 

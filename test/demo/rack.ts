@@ -1,3 +1,4 @@
+import { inParallel } from '#shared/in-parallel.ts';
 import type { DemoSwitches } from '#test/demo/switches.ts';
 import type { SimulatedNode } from '#test/simulators/node/simulated-node.ts';
 import { type SimulatedSite, type SiteMember, siteDocument, startSimulatedSite } from '#test/support/simulated-site.ts';
@@ -8,6 +9,11 @@ export interface DemoRack extends Pick<SimulatedSite, 'documents' | 'close'> {
   readonly faults: readonly string[];
   /** The name of the first machine, which has none. */
   readonly first: string;
+  /**
+   * Makes a node of each machine, so that all are seen at once: the site's action, which goes on with nodes that are there,
+   * comes to them group by group.
+   */
+  enrol(): Promise<void>;
 }
 
 const machinesInRack = 12;
@@ -39,7 +45,30 @@ export async function startDemoRack(
     documents: `${site.documents}---\n${strategy(members)}`,
     faults,
     first: members[0]?.name ?? '',
+    enrol: async () => {
+      const post = postTo(conductorUrl);
+      const enrolOne = async ({ name, rack }: SiteMember): Promise<void> => {
+        const machine = site.machines.get(name);
+        const fields = { name, driver: 'redfish', driver_info: machine?.driverInfo, properties: { rack } };
+        const { uuid } = await post('nodes', fields);
+        await post('ports', { node_uuid: uuid, address: machine?.mac });
+      };
+      await inParallel(members, enrolOne, { atOnce: 16 });
+    },
     close: () => site.close(),
+  };
+}
+
+function postTo(url: string): (collection: string, body: object) => Promise<{ readonly uuid: string }> {
+  return async (collection, body) => {
+    const answer = await fetch(`${url}/v1/${collection}`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', 'X-OpenStack-Ironic-API-Version': '1.96' },
+      body: JSON.stringify(body),
+    });
+    const text = await answer.text();
+    if (!answer.ok) throw new Error(`POST ${collection} answered ${answer.status}: ${text}`);
+    return JSON.parse(text) as { readonly uuid: string };
   };
 }
 

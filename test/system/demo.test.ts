@@ -61,6 +61,9 @@ test('baton demo: a board, machines with faults, a site that deploys; Ctrl-C lea
         .trim()
         .split('\n')
         .sort();
+    // the site's second group waits for the first
+    const { stdout: all } = await run(batonProgram, ['node', 'list', '-o', 'name'], { env: { BATON_URL: url } });
+    expect(all.trim().split('\n')).toHaveLength(7);
     const whole = ['r01-n01', 'r01-n02', 'r01-n03', 'r01-n04'];
     const isThere = async () => {
       const [active, failed] = [await names('active'), await names('deploy failed')];

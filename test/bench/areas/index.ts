@@ -4,6 +4,7 @@ import { boardArea } from '#test/bench/areas/board.ts';
 import { bootArea } from '#test/bench/areas/boot.ts';
 import { chunksArea } from '#test/bench/areas/chunks.ts';
 import { conductorArea } from '#test/bench/areas/conductor.ts';
+import { demoArea } from '#test/bench/areas/demo.ts';
 import { deploysArea } from '#test/bench/areas/deploys.ts';
 import { doorsArea } from '#test/bench/areas/doors.ts';
 import { eventsArea } from '#test/bench/areas/events.ts';
@@ -27,6 +28,7 @@ export const areas: readonly Area[] = [
   bootArea,
   planArea,
   importArea,
+  demoArea,
   stepArea,
   conductorArea,
   deploysArea,
