@@ -48,10 +48,18 @@ const packages = [
   'python3-openstacksdk',
   'python3-oslotest',
   'python3-requests-mock',
+  // Ironic's usual database, and the program that reads it
+  'mariadb-server-core',
+  'mariadb-client-core',
+  'python3-pymysql',
+  'ansible-core',
 ] as const;
 
 /** Unpacked without what they depend on: libguestfs, libvirt, tuned, a TFTP server and 300 more packages not used here. */
-const alone = ['ironic-common', 'ironic-python-agent', 'neutron-common'] as const;
+const alone = ['ironic-common', 'ironic-python-agent', 'neutron-common', 'ansible'] as const;
+
+/** The one of a hundred collections in the package `ansible` that is kept. */
+const ansibleCollection = 'openstack';
 
 /** The versions that the interop tests are about: Debian 13's. */
 const counterparts = {
@@ -61,6 +69,8 @@ const counterparts = {
   openstacksdk: /^python3-openstacksdk=4\.4\./,
   gophercloud: /^golang-github-gophercloud-gophercloud-dev=1\.4\./,
   neutron: /^python3-neutron=2:26\.0\./,
+  ansible: /^ansible=12\.0\./,
+  mariadb: /^mariadb-server-core=1:11\.8\./,
 } as const;
 
 const suite = 'trixie';
@@ -137,6 +147,9 @@ async function finishTree(context: BuildContext, tree: string): Promise<readonly
   const entryPoints = join(libraries, withoutTests, 'entry_points.txt');
   const text = await readFile(entryPoints, 'utf8');
   await writeFile(entryPoints, text.replace(/\[tempest\.test_plugins\]\n(.+\n)*/, ''));
+  const collections = join(libraries, 'ansible_collections');
+  const others = (await readdir(collections)).filter((name) => name !== ansibleCollection);
+  for (const name of others) await rm(join(collections, name), { recursive: true });
   // Debian 12's client has functional tests, which are bound here
   await mkdir(join(libraries, 'ironicclient/tests'), { recursive: true });
   await context.run('chroot', [tree, 'ldconfig']);
