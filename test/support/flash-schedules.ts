@@ -178,12 +178,12 @@ async function isAtStep(
   return steps.some(({ step, state }) => step === wanted && !['pending', 'running'].includes(state));
 }
 
-async function lookNow({ hasty }: FlashStage, name: string): Promise<void> {
+export async function lookNow({ hasty }: FlashStage, name: string): Promise<void> {
   await hasty.call('POST', `/v1/nodes/${name}/flow/retry`).catch(() => undefined);
 }
 
 /** Nothing is written any more, and nobody has to wait for it. */
-async function settle(stage: FlashStage, { name, machine }: FlashedNode): Promise<void> {
+export async function settle(stage: FlashStage, { name, machine }: FlashedNode): Promise<void> {
   const { operator, hasty, conductor } = stage;
   let withoutRamdisk = 0;
   await waitUntil(`${name} to rest`, async () => {
