@@ -28,10 +28,10 @@ export async function applyPowerTarget(context: EngineContext, lease: Lease, sig
   const node = await getNode(context.db, lease.nodeUuid);
   const target = node.targetPowerState;
   if (!target) return;
-  const reach = async (state: PowerTarget): Promise<string | undefined> => {
+  const reach = async (state: PowerTarget, isFirst = true): Promise<string | undefined> => {
     try {
       const bmc = context.drivers.connect(node, { node: node.uuid });
-      await renewBootDevice(bmc, state, { node, log: context.log, signal });
+      if (isFirst) await renewBootDevice(bmc, target, { node, log: context.log, signal });
       // without the operator's word the driver's own limits hold: an operating system may take minutes to go down
       const limit = node.powerTimeout === null ? {} : { timeoutMs: node.powerTimeout * 1000 };
       await bmc.power.setPowerState(state, { signal, ...limit });
@@ -46,7 +46,7 @@ export async function applyPowerTarget(context: EngineContext, lease: Lease, sig
   let failure = await reach(off ?? target);
   if (off !== undefined && failure === undefined) {
     await noteOff(context, lease);
-    failure = await reach('power on');
+    failure = await reach('power on', false);
   }
   await context.db.transaction(async (tx) => {
     await holdLease(tx, lease);
