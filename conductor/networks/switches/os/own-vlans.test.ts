@@ -9,7 +9,10 @@ import { os10 } from '#conductor/networks/switches/os/os10.ts';
 import { aosCxRest } from '#conductor/networks/switches/os/ports/aos-cx-rest.ts';
 import { sonic } from '#conductor/networks/switches/os/sonic.ts';
 
-/** VLAN 100 is Baton's; to 200 somebody has given an address, to 300 a tunnel; 400 has another's name. */
+/**
+ * VLAN 100 is Baton's; to 200 somebody has given an address, to 300 a tunnel; 400 has another's name. Where a switch says more of
+ * VLANs, those from 600 are of use to somebody.
+ */
 
 const eosVlan = (name: string, ...interfaces: string[]) => ({
   name,
@@ -101,11 +104,20 @@ const cases: readonly [string, Pick<SwitchOs, 'removeVlan'>, readonly unknown[]]
     sonic,
     [
       {
-        VLAN: Object.fromEntries([
-          ...[100, 200, 300].map((vlan) => sonicVlan(vlan, `baton-${vlan}`)),
-          sonicVlan(400, 'baton-100'),
-          sonicVlan(500),
-        ]),
+        VLAN: {
+          ...Object.fromEntries([
+            ...[100, 200, 300, 700, 800].map((vlan) => sonicVlan(vlan, `baton-${vlan}`)),
+            sonicVlan(400, 'baton-100'),
+            sonicVlan(500),
+          ]),
+          Vlan600: { vlanid: '600', description: 'baton-600', dhcp_servers: ['192.0.2.9'] },
+        },
+        VLAN_MEMBER: { 'Vlan100|Ethernet0': { tagging_mode: 'untagged' } },
+        STP_VLAN: { Vlan100: { enabled: 'true' } },
+        DHCP_RELAY: { Vlan700: { dhcpv6_servers: ['2001:db8::9'] } },
+        NTP: { global: { src_intf: 'eth0;Vlan800' } },
+        // another's number is none of this one's
+        NEIGH: { 'Vlan1000|192.0.2.7': {} },
         VLAN_INTERFACE: { Vlan200: {}, 'Vlan200|192.0.2.1/24': {} },
         VXLAN_TUNNEL_MAP: { 'vtep|map_300_Vlan300': { vlan: 'Vlan300', vni: '300' } },
       },

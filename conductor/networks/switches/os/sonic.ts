@@ -1,7 +1,8 @@
+import { readVlan } from '#conductor/model/port-vlans.ts';
 import { parseAnswer } from '#conductor/networks/switches/command-line/lines/parse-answer.ts';
 import { programs } from '#conductor/networks/switches/command-line/programs.ts';
 import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
-import { Database, readSonicPorts } from '#conductor/networks/switches/os/ports/sonic-ports.ts';
+import { Database, isVlanUsed, readSonicPorts } from '#conductor/networks/switches/os/ports/sonic-ports.ts';
 
 /** SONiC, by `config` and its database; a port in no VLAN is routed, and isolated while it has no address. */
 
@@ -84,13 +85,11 @@ export const sonic: SwitchOs = {
   removeVlan: {
     commands: ['sonic-cfggen -d --print-data'],
     findOwn: ([text]) => {
-      const { VLAN, VLAN_INTERFACE, VXLAN_TUNNEL_MAP } = parseAnswer(Database, text);
-      const routed = Object.keys(VLAN_INTERFACE).map((key) => key.split('|')[0]);
-      const tunnels = Object.values(VXLAN_TUNNEL_MAP).map((entry) => entry['vlan']);
-      return Object.entries(VLAN).flatMap(([name, { description }]) => {
-        const vlan = Number(name.replace('Vlan', ''));
-        const isOurs = description === `baton-${vlan}` && !routed.includes(name) && !tunnels.includes(name);
-        return isOurs ? vlan : [];
+      const database = parseAnswer(Database, text);
+      return Object.entries(database.VLAN).flatMap(([name, fields]) => {
+        const vlan = readVlan(/^Vlan(\d+)$/.exec(name)?.[1]);
+        const isNamed = vlan !== undefined && fields['description'] === `baton-${vlan}`;
+        return isNamed && !isVlanUsed(database, name) ? vlan : [];
       });
     },
     // an operator has made the uplink a member, or there would be no way out

@@ -15,8 +15,6 @@ export const Database = z.looseObject({
   MCLAG_INTERFACE: table,
   VLAN: table,
   VLAN_MEMBER: table,
-  VLAN_INTERFACE: table,
-  VXLAN_TUNNEL_MAP: table,
 });
 type Database = z.infer<typeof Database>;
 type Fields = Readonly<Record<string, unknown>>;
@@ -33,6 +31,24 @@ export function readSonicPorts([text]: readonly string[]): SwitchSnapshot {
     carried: carriedBy(sections, carriedVlans),
     vlans: vlans.includes(undefined) ? 'unknown' : new Set(vlans.flatMap((vlan) => vlan ?? [])),
   };
+}
+
+/** Fields of a VLAN that was only created and named. */
+const fieldsOfBareVlan: ReadonlySet<string> = new Set(['NULL', 'vlanid', 'description', 'members', 'members@']);
+/** Tables that name each VLAN with members, or each there is: entries that come and go with it. */
+const tablesOfEachVlan: ReadonlySet<string> = new Set(['VLAN', 'VLAN_MEMBER', 'STP_VLAN', 'STP_VLAN_PORT']);
+
+/**
+ * Whether somebody has put a VLAN to use: another table names it (an address, a tunnel, a DHCP relay), or it has a field that
+ * isn't known, such as `dhcp_servers`. Pure.
+ * @param name `Vlan100`
+ */
+export function isVlanUsed(database: Database, name: string): boolean {
+  if (Object.keys(database.VLAN[name] ?? {}).some((field) => !fieldsOfBareVlan.has(field))) return true;
+  return Object.entries(database).some(
+    ([table, entries]) =>
+      !tablesOfEachVlan.has(table) && JSON.stringify(entries).split(/[^\w./:-]+/).includes(name),
+  );
 }
 
 /** Tables whose entries about a port say nothing of its networks. */
