@@ -53,6 +53,35 @@ describe('connections that break', () => {
     expect(outcome.requests.map((range) => range === 'whole')).toEqual([true, false, true]);
   });
 
+  test.each<[string, readonly Behaviour[], Behaviour]>([
+    ['that it can not reach it (416)', [{ dropAfter: 2_500_000 }], { refusesRanges: true }],
+    [
+      'so, and breaks again',
+      [{ dropAfter: 2_500_000 }, { status: 416 }, { dropAfter: 3_000_000 }],
+      { refusesRanges: true },
+    ],
+    ['with a range from the start (206)', [{ dropAfter: 2_500_000 }], { rangeFromStart: true }],
+    ['with all of it (200)', [{ dropAfter: 2_500_000 }], { ignoreRange: true }],
+    [
+      'that there is no more (416), where none knew the length',
+      [{ chunked: true, dropAfter: image.length }],
+      { refusesRanges: true, chunked: true },
+    ],
+  ])('go on in what a server without that range has, which answers %s', async (_what, behaviours, always) => {
+    const outcome = await write({ behaviours, always });
+    expect(isWritten(outcome)).toBe(true);
+    expect(outcome.written?.imageBytes).toBe(image.length);
+    // each range that it refuses costs one try
+    expect(outcome.requests.length).toBeLessThanOrEqual(4);
+  });
+
+  test('end where a server says 416 to all', async () => {
+    const outcome = await write({ behaviours: [{ dropAfter: 2_500_000 }], always: { status: 416 } });
+    expect(failureOf(outcome)).toEqual(
+      failure('unavailable', /gave up after 4 tries: .* does not reach byte \d+ now where it had 5242980/),
+    );
+  });
+
   test.each<[string, readonly Behaviour[]]>([
     ['only the second answer knows the length', [{ chunked: true, dropAfter: 2_500_000 }, {}]],
     ['only the first answer knows the length', [{ dropAfter: 2_500_000 }, { hidesTotal: true }]],

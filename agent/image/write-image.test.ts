@@ -106,6 +106,35 @@ describe('formats', () => {
     expect(outcome.requests).toHaveLength(2);
   });
 
+  test.each([
+    [
+      'of the file as it is served',
+      gzipSync(noiseImage),
+      'gzip, which was undone: give the checksum of the file without it',
+    ],
+    ['of neither', Buffer.from('another'), 'gzip, which was undone'],
+  ])('packed for the way, with the checksum %s, is refused in words', async (_what, summed, words) => {
+    const outcome = await write({
+      data: noiseImage,
+      always: { contentEncoding: 'gzip', body: gzipSync(noiseImage) },
+      options: { checksum: { algorithm: 'sha256', hex: sha256(summed) } },
+    });
+    expect(failureOf(outcome)).toEqual(failure('image_error', new RegExp(`sha256 is not .*Content-Encoding ${words}`)));
+  });
+
+  test('packed itself, described by the same header, with the checksum of what is in it', async () => {
+    const packed = gzipSync(noiseImage);
+    await using server = await serveImage(packed, [], { contentEncoding: 'gzip' });
+    const urls = [server.url.replace('disk.raw', 'disk.raw.gz')];
+    const checksum = { algorithm: 'sha256' as const, hex: sha256(noiseImage) };
+    expect(failureOf(await write({ options: { urls, checksum } }))).toEqual(
+      failure(
+        'image_error',
+        /sha256 is not .*Content-Encoding gzip, which was taken for the file's own: give the checksum of the file with it/,
+      ),
+    );
+  });
+
   test('a file that is packed itself, described by the same header', async () => {
     const data = gzipSync(image);
     await using server = await serveImage(data, [], { contentEncoding: 'x-gzip' });

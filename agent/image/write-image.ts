@@ -104,7 +104,7 @@ async function transfer(
       head,
       slots: reporting(hashing(prepend(first.value, slots), hasher), download, { signal, watch }),
       readPiece: (fileBytes, pieceOptions) => createRangeReader(head, fileBytes, { ...tries, ...pieceOptions }),
-      verify: () => checkDigest(hasher, options.checksum),
+      verify: () => checkDigest(hasher, options.checksum, describeEncoding(download, served)),
       signal,
     };
     const checkHead: CheckHead = options.checkHead ?? (() => undefined);
@@ -190,14 +190,24 @@ function emptyImage(): AppError {
   return new AppError('image_error', 'the image is empty');
 }
 
-async function checkDigest(hasher: Hasher, expected: ExpectedChecksum): Promise<void> {
+/** A checksum's commonest fault where a server describes the file as packed: it counts, or leaves out, that packing. */
+function describeEncoding(download: Download, served: Served): string {
+  const encoding = download.describedEncoding();
+  if (encoding === '') return '';
+  return served.download === download
+    ? `; the server sent it with Content-Encoding ${encoding}, which was taken for the file's own: give the checksum of the file with it`
+    : `; the server sent it with Content-Encoding ${encoding}, which was undone: give the checksum of the file without it`;
+}
+
+/** @param about what else there is to say of a wrong one */
+async function checkDigest(hasher: Hasher, expected: ExpectedChecksum, about: string): Promise<void> {
   const hex = await hasher.digest();
   await hasher.close(); // a thread has memory of its own
   if (hex === expected.hex) return;
   throw new AppError(
     'image_error',
     // without the actual digest: it could be copied into the next request unchecked
-    `the image's ${expected.algorithm} is not ${expected.hex}: it was changed, or the checksum belongs to another file`,
+    `the image's ${expected.algorithm} is not ${expected.hex}: it was changed, or the checksum belongs to another file${about}`,
     { situation: 'image_checksum' },
   );
 }

@@ -17,18 +17,26 @@ const ownNames: Readonly<Record<ContentEncoding, RegExp>> = { gzip: /\.(gz|tgz)$
  * @throws AppError `image_error` for a packing that can't be undone here, naming it.
  */
 export function contentEncodingOf(answer: Pick<HttpAnswer, 'headers'>, url: string): ContentEncoding | undefined {
-  const header = answer.headers.get('content-encoding') ?? '';
-  const words = header.split(',').map((word) => word.trim().toLowerCase());
-  const [word, ...others] = words.filter((each) => !plainWords.has(each));
+  const [word, ...others] = wordsOf(answer);
   if (word === undefined) return undefined;
   const encoding = encodings[word];
   if (encoding === undefined || others.length > 0) {
     throw new AppError(
       'image_error',
-      `${showUrl(url)} is sent with Content-Encoding ${header}, though none was asked for: switch that off for this file, or leave it at gzip`,
+      `${showUrl(url)} is sent with Content-Encoding ${describedEncodingOf(answer)}, though none was asked for: switch that off for this file, or leave it at gzip`,
     );
   }
   return ownNames[encoding].test(new URL(url).pathname) ? undefined : encoding;
+}
+
+/** The header's words that stand for a packing, `gzip`; empty where it says of none. */
+export function describedEncodingOf(answer: Pick<HttpAnswer, 'headers'>): string {
+  return wordsOf(answer).join(', ');
+}
+
+function wordsOf(answer: Pick<HttpAnswer, 'headers'>): string[] {
+  const words = (answer.headers.get('content-encoding') ?? '').split(',').map((word) => word.trim().toLowerCase());
+  return words.filter((each) => !plainWords.has(each));
 }
 
 /** Unpacks a small body. @throws AppError `invalid_argument` when it is larger than `maxBytes`, `image_error` when it is damaged. */

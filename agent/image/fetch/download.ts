@@ -1,5 +1,5 @@
 import type { Slot, SlotPool } from '#agent/image/decode/slot-pool.ts';
-import { type ContentEncoding, contentEncodingOf } from '#agent/image/fetch/content-encoding.ts';
+import { type ContentEncoding, contentEncodingOf, describedEncodingOf } from '#agent/image/fetch/content-encoding.ts';
 import { type HttpAnswer, httpGet, skip } from '#agent/image/fetch/http-body.ts';
 import { refusedStatus } from '#agent/image/fetch/refused-status.ts';
 import type { Clock } from '#shared/clock.ts';
@@ -32,6 +32,8 @@ export interface Download {
   doneBytes(): number;
   /** How the file is packed on its way: its slots are what comes, not the file. */
   encoding(): ContentEncoding | undefined;
+  /** The answer's Content-Encoding in its own words, also where the file itself is so packed; empty without one. */
+  describedEncoding(): string;
   /** The file in order, every slot full but the last. Connections that break are resumed at the byte reached. */
   slots(): AsyncGenerator<Slot>;
 }
@@ -45,6 +47,7 @@ interface State {
   since: number;
   totalBytes: number | undefined;
   encoding: ContentEncoding | undefined;
+  describedEncoding: string;
   /** Validators by which each server knows this version of the file, for If-Range. */
   readonly validators: Map<string, string | undefined>;
   /** Servers that answered a request for a range with another. */
@@ -64,6 +67,7 @@ export async function openDownload(options: DownloadOptions): Promise<Download> 
     since: 0,
     totalBytes: undefined,
     encoding: undefined,
+    describedEncoding: '',
     validators: new Map(),
     withoutRanges: new Set(),
   };
@@ -72,6 +76,7 @@ export async function openDownload(options: DownloadOptions): Promise<Download> 
     totalBytes: () => state.totalBytes,
     doneBytes: () => state.position,
     encoding: () => state.encoding,
+    describedEncoding: () => state.describedEncoding,
     slots: () => readSlots(first, state, options),
   };
 }
@@ -190,10 +195,12 @@ async function takeUp(answer: HttpAnswer, url: string, state: State): Promise<vo
   const total = totalOf(answer);
   const encoding = answer.status === 416 ? undefined : contentEncodingOf(answer, url);
   if (state.position === 0) {
-    Object.assign(state, { totalBytes: total, encoding });
+    Object.assign(state, { totalBytes: total, encoding, describedEncoding: describedEncodingOf(answer) });
     state.validators.set(url, validatorOf(answer));
     return;
   }
+  // asked for all of it, it shows what it has
+  if (answer.status === 416) state.withoutRanges.add(url);
   if (answer.status === 416 || (total !== undefined && total !== (state.totalBytes ?? total))) {
     const was = state.totalBytes === undefined ? '' : ` where it had ${state.totalBytes}`;
     const now = answer.status === 416 ? `does not reach byte ${state.position} now` : `has ${total} bytes now`;
@@ -205,8 +212,8 @@ async function takeUp(answer: HttpAnswer, url: string, state: State): Promise<vo
     throw new AppError('unavailable', `${showUrl(url)} sends the image with another Content-Encoding than before`);
   }
   if (answer.status === 206) {
-    const start = /^bytes (\d+)-/.exec(answer.headers.get('content-range') ?? '')?.[1];
-    if (Number(start) === state.position) return;
+    const start = Number(/^bytes (\d+)-/.exec(answer.headers.get('content-range') ?? '')?.[1]);
+    if (start <= state.position) return await skip(answer, state.position - start);
     state.withoutRanges.add(url);
     throw new AppError(
       'unavailable',

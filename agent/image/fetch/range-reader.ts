@@ -58,14 +58,24 @@ function readByRange(piece: Piece, fileBytes: number, options: Options): Promise
   });
 }
 
-async function request(url: string, piece: Piece, fileBytes: number, options: Options): Promise<Buffer | undefined> {
-  const range = { range: `bytes=${piece.offset}-${piece.offset + piece.bytes - 1}` };
-  const answer = await httpGet(new URL(url), { ...options.headers, ...range }, options);
+async function request(
+  url: string,
+  piece: Piece,
+  fileBytes: number,
+  options: Options,
+  asked: 'the piece' | 'the file' = 'the piece',
+): Promise<Buffer | undefined> {
+  const range = `bytes=${piece.offset}-${piece.offset + piece.bytes - 1}`;
+  const headers = { ...options.headers, ...(asked === 'the piece' ? { range } : {}) };
+  const answer = await httpGet(new URL(url), headers, options);
   try {
+    // asked for all of it, it shows what it has
+    if (answer.status === 416 && asked === 'the piece')
+      return await request(url, piece, fileBytes, options, 'the file');
     if (contentEncodingOf(answer, url) !== undefined) {
       throw new AppError('image_error', `${showUrl(url)} sends ${describe(piece)} packed (Content-Encoding)`);
     }
-    if (answer.status === 200) {
+    if (answer.status === 200 || (piece.offset > 0 && isFromStart(answer))) {
       // the whole file instead: this server knows no ranges (RFC 9110 §14.2 lets it)
       if (piece.offset + piece.bytes > (options.skipTo ?? 0)) return undefined;
       await skip(answer, piece.offset);
@@ -79,6 +89,11 @@ async function request(url: string, piece: Piece, fileBytes: number, options: Op
   } finally {
     answer.close();
   }
+}
+
+/** Some servers call the whole file a range of it. */
+function isFromStart({ status, headers }: HttpAnswer): boolean {
+  return status === 206 && /^bytes 0-/.test(headers.get('content-range') ?? '');
 }
 
 function checkAnswer(answer: HttpAnswer, url: string, piece: Piece, fileBytes: number): void {

@@ -68,6 +68,13 @@ describe('every byte gets to its place', () => {
   });
 });
 
+test.each([
+  ['refuses ranges (416)', { refusesRanges: true }],
+  ['calls all of the file a range', { rangeFromStart: true }],
+])('an image in disorder from a server that %s', async (_what, always) => {
+  expect(await writeAs(reversed, { always })).toMatchObject({ result: 'written' });
+});
+
 describe('requests', () => {
   test('tables near the beginning need none of their own', async () => {
     expect(await writeAs({})).toEqual({ result: 'written', requests: ['whole'] });
@@ -161,10 +168,13 @@ describe('refused before the disk is touched', () => {
   });
 });
 
-test('a server without ranges, and tables behind the data, leave a disk that does not boot', async () => {
-  const data = makeQcow2(disk, { tables: 'behind data' });
-  const outcome = await write({ data, always: { ignoreRange: true } });
-  expect(failureOf(outcome)).toEqual(
-    failure('not_supported', /gives no ranges .* serve it with ranges, or convert it/),
-  );
-});
+test.each([{ ignoreRange: true }, { refusesRanges: true }, { rangeFromStart: true }])(
+  'a server without ranges, and tables behind the data, leave a disk that does not boot: %j',
+  async (always) => {
+    const data = makeQcow2(disk, { tables: 'behind data' });
+    const outcome = await write({ data, always });
+    expect(failureOf(outcome)).toEqual(
+      failure('not_supported', /gives no ranges .* serve it with ranges, or convert it/),
+    );
+  },
+);

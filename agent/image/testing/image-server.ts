@@ -15,8 +15,12 @@ export interface Behaviour {
   readonly lastModified?: string;
   /** Whatever If-Range says. */
   readonly ignoreCondition?: boolean;
+  /** Requests for ranges are answered 416, whichever. */
+  readonly refusesRanges?: boolean;
   /** Ranges begin so many bytes late. */
   readonly shiftsRange?: number;
+  /** Any request for a range brings all of the file, called a range of it (206). */
+  readonly rangeFromStart?: boolean;
   readonly contentEncoding?: string;
   readonly chunked?: boolean;
   /** Ranges are answered with `bytes 5-9/*`. */
@@ -69,13 +73,19 @@ function answer(data: Buffer, behaviour: Behaviour, request: IncomingMessage, re
     response.writeHead(302, { location: behaviour.location }).end();
     return;
   }
-  if (behaviour.status !== undefined) {
-    response.writeHead(behaviour.status).end('no');
+  const status = behaviour.refusesRanges && request.headers.range !== undefined ? 416 : behaviour.status;
+  if (status !== undefined) {
+    response.writeHead(status).end('no');
     return;
   }
   const file = behaviour.body ?? data;
   const etag = behaviour.etag ?? '"v1"';
-  const start = behaviour.ignoreRange ? undefined : wantedStart(request, behaviour.ignoreCondition ? undefined : etag);
+  const start =
+    behaviour.rangeFromStart && request.headers.range !== undefined
+      ? 0
+      : behaviour.ignoreRange
+        ? undefined
+        : wantedStart(request, behaviour.ignoreCondition ? undefined : etag);
   const from = start === undefined ? undefined : start + (behaviour.shiftsRange ?? 0);
   const end = from === undefined ? file.length : wantedEnd(request, behaviour, from, file.length);
   const body = file.subarray(from ?? 0, end);
