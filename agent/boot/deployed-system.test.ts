@@ -85,7 +85,7 @@ describe('the root file system', () => {
 test('what programs of the system need is mounted below it, and all goes when the work fails', async () => {
   const { run, seen } = machine();
   const failure = new AppError('not_found', 'no GRUB');
-  const options = { rootDevice: root.name, espDevice: esp.name, devices: ['/dev/stdin', '/dev/stdin', '/dev/gone'] };
+  const options = { root, espDevice: esp.name, devices: ['/dev/stdin', '/dev/stdin', '/dev/gone'] };
   await expect(withDeployedSystem(run, options, () => Promise.reject(failure))).rejects.toBe(failure);
   expect(seen).toEqual([
     'mount -o rw,nodev /dev/md0p3 ROOT',

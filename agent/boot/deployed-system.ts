@@ -2,6 +2,7 @@ import { access, cp, mkdir, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { sandboxArguments } from '#agent/boot/sandbox.ts';
 import { resolveInside } from '#agent/inject/resolve-inside.ts';
+import { findRootSubvolume, holdsSystem } from '#agent/inject/root-subvolume.ts';
 import type { ProbedPartition } from '#agent/storage/lsblk.ts';
 import { mountHarmless, withMounted } from '#agent/storage/mount.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -20,7 +21,7 @@ export interface DeployedSystem {
 }
 
 export interface DeployedSystemOptions {
-  readonly rootDevice: string;
+  readonly root: Pick<RootFileSystem, 'name' | 'subvolume'>;
   readonly espDevice: string | undefined;
   /** The only ones that programs of the system see, disks and partitions; those named above are among them. */
   readonly devices: readonly string[];
@@ -31,9 +32,6 @@ export interface DeployedSystemOptions {
 /** GRUB's tools probe every disk, and read and write whole module folders: minutes under emulation. */
 const commandTimeoutMs = 10 * 60_000;
 const searchPath = ['usr/sbin', 'usr/bin', 'sbin', 'bin'];
-
-/** Files by which a file system is known to hold a Linux system that can be started. */
-const systemMarks = ['etc/os-release', 'usr/lib/os-release'];
 
 const plainDevices = ['null', 'zero', 'full', 'random', 'urandom', 'tty'];
 /** By uuid and label, which GRUB's configuration is made with. */
@@ -47,10 +45,12 @@ const deviceLinks = ['disk', 'md'];
  */
 export async function withDeployedSystem<T>(
   run: Run,
-  { rootDevice, espDevice, devices, network = false }: DeployedSystemOptions,
+  { root: rootFileSystem, espDevice, devices, network = false }: DeployedSystemOptions,
   use: (system: DeployedSystem) => Promise<T>,
 ): Promise<T> {
-  return withMounted(run, rootDevice, { options: ['rw', 'nodev'] }, async (root) => {
+  const { name, subvolume } = rootFileSystem;
+  const options = ['rw', 'nodev', ...(subvolume === undefined ? [] : [`subvol=${subvolume}`])];
+  return withMounted(run, name, { options }, async (root) => {
     await fillDev(run, await makeFolder(root, 'dev'), devices);
     const proc = await makeFolder(root, 'proc');
     const harmless = 'nosuid,nodev,noexec';
@@ -132,17 +132,22 @@ async function exists(path: string): Promise<boolean> {
 
 const linuxFileSystems: ReadonlySet<string> = new Set(['ext2', 'ext3', 'ext4', 'xfs', 'btrfs']);
 
+export interface RootFileSystem extends ProbedPartition {
+  /** Path of the subvolume that the system lives in; `undefined` for what Linux mounts by itself. */
+  readonly subvolume?: string | undefined;
+}
+
 /**
  * The partition with the root file system: the one of this UUID; without one, the first that holds a Linux system. One
  * that can't be mounted does not end the search.
  * @throws AppError `not_found` with what was looked at and what could not be; the first mount's error is its cause;
- * `conflict` where two have that UUID
+ * `conflict` where two have that UUID, or several subvolumes may be the root
  */
 export async function findRootFileSystem(
   run: Run,
   partitions: readonly ProbedPartition[],
   uuid: string | undefined,
-): Promise<ProbedPartition> {
+): Promise<RootFileSystem> {
   const listed = partitions.map(
     ({ name, fsType, fsUuid }) => `${name} (${fsType ?? 'no file system'} ${fsUuid ?? ''})`,
   );
@@ -150,7 +155,9 @@ export async function findRootFileSystem(
   if (uuid !== undefined) {
     const [found, ...others] = partitions.filter(({ fsUuid }) => fsUuid?.toLowerCase() === uuid.toLowerCase());
     // one btrfs lies on several partitions; any of them mounts it
-    if (found && (others.length === 0 || [found, ...others].every(({ fsType }) => fsType === 'btrfs'))) return found;
+    if (found && (others.length === 0 || [found, ...others].every(({ fsType }) => fsType === 'btrfs'))) {
+      return withSubvolume(run, found);
+    }
     if (found) {
       const names = [found, ...others].map(({ name }) => name).join(' and ');
       throw new AppError(
@@ -163,16 +170,19 @@ export async function findRootFileSystem(
   const unread = new Map<string, unknown>();
   for (const partition of partitions.filter(({ fsType }) => fsType !== null && linuxFileSystems.has(fsType))) {
     try {
-      const holdsSystem = await withMounted(run, partition.name, mountHarmless('ro'), async (folder) =>
-        (await Promise.all(systemMarks.map(async (mark) => exists(await resolveInside(folder, mark))))).includes(true),
-      );
-      if (holdsSystem) return partition;
+      const root = await withSubvolume(run, partition);
+      if (await withMounted(run, root.name, mountHarmless('ro', root.subvolume), holdsSystem)) return root;
     } catch (error) {
-      if (error instanceof AppError && error.code === 'aborted') throw error;
+      if (error instanceof AppError && (error.code === 'aborted' || error.code === 'conflict')) throw error;
       unread.set(partition.name, error);
     }
   }
   const [cause] = unread.values();
   const rest = unread.size > 0 ? `; could not be looked into: ${[...unread.keys()].join(', ')}` : '';
   throw new AppError('not_found', `no partition holds a Linux system: there are ${seen}${rest}`, { cause });
+}
+
+async function withSubvolume(run: Run, partition: ProbedPartition): Promise<RootFileSystem> {
+  const subvolume = await findRootSubvolume(run, partition);
+  return subvolume === undefined ? partition : { ...partition, subvolume };
 }

@@ -62,7 +62,7 @@ test('the configuration of a system', async () => {
       'GRUB_SERIAL_COMMAND="serial --unit=0"\nGRUB_CMDLINE_LINUX_DEFAULT="quiet x=;reboot"\n',
   });
   expect(
-    renderConfiguration(await readBootableSystem(root), 'the-uuid'),
+    renderConfiguration(await readBootableSystem(root), { rootUuid: 'the-uuid' }),
   ).toBe(`# Written when Baton deployed this system; the system's own update-grub takes its place.
 serial --unit=0
 terminal_input console serial
@@ -79,10 +79,13 @@ menuentry 'Linux 6.1' {
 test('GRUB names the files of a subvolume from the top of its file system', async () => {
   await put({ 'boot/vmlinuz-6.1': '', 'boot/initrd.img-6.1': '' });
   const system = await readBootableSystem(root);
-  expect(renderConfiguration(system, 'the-uuid', '/@')).toContain(
-    '  linux /@/boot/vmlinuz-6.1 root=UUID=the-uuid ro\n  initrd /@/boot/initrd.img-6.1\n',
+  const at = (subvolume: string, isNamed = false) =>
+    renderConfiguration(system, { rootUuid: 'the-uuid', subvolume, isNamed });
+  expect(at('/@')).toContain('  linux /@/boot/vmlinuz-6.1 root=UUID=the-uuid ro\n  initrd /@/boot/initrd.img-6.1\n');
+  expect(at('/of all')).toContain("  initrd '/of all/boot/initrd.img-6.1'\n");
+  expect(at('/@rootfs', true)).toContain(
+    '  linux /@rootfs/boot/vmlinuz-6.1 root=UUID=the-uuid ro rootflags=subvol=@rootfs\n',
   );
-  expect(renderConfiguration(system, 'the-uuid', '/of all')).toContain("  initrd '/of all/boot/initrd.img-6.1'\n");
 });
 
 test('what GRUB could not start is refused', async () => {

@@ -72,19 +72,29 @@ export function readSettings(text: string, settings: Map<string, string>): void 
   }
 }
 
-/**
- * The text of `grub.cfg`. Pure.
- * @param rootUuid of the file system that all is on
- * @param subvolume path of the system inside it, `/@`; empty where it is all of it
- */
-export function renderConfiguration({ kernels, settings }: BootableSystem, rootUuid: string, subvolume = ''): string {
+export interface RootPlace {
+  /** UUID of the file system that all is on. */
+  readonly rootUuid: string;
+  /** Path of the system inside it, `/@`; without it, or empty, it is all of it. */
+  readonly subvolume?: string;
+  /** Whether Linux has to be given it, as it is not the default. */
+  readonly isNamed?: boolean;
+}
+
+/** The text of `grub.cfg`. Pure. */
+export function renderConfiguration(
+  { kernels, settings }: BootableSystem,
+  { rootUuid, subvolume = '', isNamed = false }: RootPlace,
+): string {
   const setting = (name: string): string => settings.get(name)?.trim() ?? '';
   const words = (text: string): string => text.split(/\s+/).filter(Boolean).map(quoted).join(' ');
   const serial = setting('GRUB_SERIAL_COMMAND');
   const terminals = (own: string): string => words(setting(own) || setting('GRUB_TERMINAL'));
   const [input, output] = [terminals('GRUB_TERMINAL_INPUT'), terminals('GRUB_TERMINAL_OUTPUT')];
   const timeout = Number(setting('GRUB_TIMEOUT') || 5);
-  const params = words(`${setting('GRUB_CMDLINE_LINUX')} ${setting('GRUB_CMDLINE_LINUX_DEFAULT')}`);
+  const asked = `${setting('GRUB_CMDLINE_LINUX')} ${setting('GRUB_CMDLINE_LINUX_DEFAULT')}`;
+  // before the system's own words, the last of which counts
+  const params = `${isNamed ? `${quoted(`rootflags=subvol=${subvolume.slice(1)}`)} ` : ''}${words(asked)}`;
   return [
     "# Written when Baton deployed this system; the system's own update-grub takes its place.",
     ...(serial.startsWith('serial') ? [words(serial)] : []),

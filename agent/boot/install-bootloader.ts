@@ -15,7 +15,7 @@ import type { AgentContext } from '#agent/context.ts';
 import { eraseEfiDumps } from '#agent/erase/erase-pstore.ts';
 import { readBootMode } from '#agent/machine/boot-mode.ts';
 import type { BlockDevice, ProbedPartition } from '#agent/storage/lsblk.ts';
-import { withMounted } from '#agent/storage/mount.ts';
+import { mountHarmless, withMounted } from '#agent/storage/mount.ts';
 import { partitionName, readPartitionTable } from '#agent/storage/partition-table.ts';
 import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
 import { AppError, errorChain, errorCode } from '#shared/errors/app-error.ts';
@@ -214,8 +214,9 @@ async function ownGrub({ run }: Context, target: Target, platform: GrubPlatform)
   const root = await findRootFileSystem(run, target.partitions, target.rootUuid);
   const uuid = root.fsUuid;
   if (uuid === null) throw new AppError('not_found', `the file system of ${root.name} has no UUID to be found by`);
-  const core = await withMounted(run, root.name, { options: ['rw', 'nosuid', 'nodev', 'noexec'] }, (folder) =>
-    prepareGrub(run, { folder, uuid }, { platform, configure: target.isPartitionImage }),
+  const { subvolume } = root;
+  const core = await withMounted(run, root.name, mountHarmless('rw', subvolume), (folder) =>
+    prepareGrub(run, { folder, uuid, subvolume }, { platform, configure: target.isPartitionImage }),
   );
   await requireGrubReadable(run, root);
   return core;
@@ -248,7 +249,7 @@ async function inSystem(
 ): Promise<void> {
   const root = await findRootFileSystem(run, target.partitions, target.rootUuid);
   const devices = devicesOf(target);
-  await withDeployedSystem(run, { rootDevice: root.name, espDevice: esp?.name, devices }, async (system) => {
+  await withDeployedSystem(run, { root, espDevice: esp?.name, devices }, async (system) => {
     await install(system);
     await configureGrub(system);
   });

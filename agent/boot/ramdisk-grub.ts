@@ -30,6 +30,8 @@ const sectorBytes = 512;
 export interface GrubRoot {
   readonly folder: string;
   readonly uuid: string;
+  /** As of `RootFileSystem`: the kernel has to be given it. */
+  readonly subvolume?: string | undefined;
 }
 
 /**
@@ -46,7 +48,8 @@ export async function prepareGrub(
   const folder = await findGrubFolder(root.folder);
   const subvolume = await mountedSubvolume(root.folder);
   if (configure) {
-    const text = renderConfiguration(await readBootableSystem(root.folder), root.uuid, subvolume);
+    const at = { rootUuid: root.uuid, subvolume, isNamed: root.subvolume !== undefined };
+    const text = renderConfiguration(await readBootableSystem(root.folder), at);
     await placeFile(root.folder, { path: `/${folder}/grub.cfg` }, Buffer.from(text));
   } else {
     await requireConfiguration(root.folder, folder);

@@ -1,12 +1,12 @@
+import type { RootFileSystem } from '#agent/boot/deployed-system.ts';
 import { findGrubFolder, findKernels, listNames } from '#agent/boot/grub-configuration.ts';
 import { resolveInside } from '#agent/inject/resolve-inside.ts';
-import type { ProbedPartition } from '#agent/storage/lsblk.ts';
 import { mountHarmless, withMounted } from '#agent/storage/mount.ts';
 import { mountedSubvolume } from '#agent/storage/mounted-subvolume.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
 
-type Partition = Pick<ProbedPartition, 'name' | 'fsType'>;
+type Partition = Pick<RootFileSystem, 'name' | 'fsType' | 'subvolume'>;
 
 /** GRUB reads slowly, and under emulation kernels and initrds take minutes. */
 const readTimeoutMs = 15 * 60_000;
@@ -19,7 +19,7 @@ const readTimeoutMs = 15 * 60_000;
  */
 export async function requireGrubReadable(run: Run, partition: Partition): Promise<void> {
   await run('blockdev', ['--flushbufs', partition.name]);
-  await withMounted(run, partition.name, mountHarmless('ro'), async (root) => {
+  await withMounted(run, partition.name, mountHarmless('ro', partition.subvolume), async (root) => {
     const subvolume = await mountedSubvolume(root);
     for (const path of await bootFiles(root)) {
       const file = await resolveInside(root, path);
@@ -44,7 +44,7 @@ async function bootFiles(root: string): Promise<readonly string[]> {
   return [`${await findGrubFolder(root)}/grub.cfg`, ...kernel];
 }
 
-async function describeReason(run: Run, { name, fsType }: Partition): Promise<string> {
+async function describeReason(run: Run, { name, fsType }: Omit<Partition, 'subvolume'>): Promise<string> {
   const features = await unreadFeatures(run, { name, fsType });
   return features.length > 0
     ? `of its ${fsType} file system's features GRUB does not know ${features.join(', ')}: make the image without`
@@ -54,7 +54,7 @@ async function describeReason(run: Run, { name, fsType }: Partition): Promise<st
 /**
  * Lists the features of an ext file system that the ramdisk's GRUB does not know; none where it can't be said which.
  */
-async function unreadFeatures(run: Run, { name, fsType }: Partition): Promise<readonly string[]> {
+async function unreadFeatures(run: Run, { name, fsType }: Omit<Partition, 'subvolume'>): Promise<readonly string[]> {
   if (!fsType?.startsWith('ext')) return [];
   try {
     return unreadExtFeatures((await run('dumpe2fs', ['-h', name])).stdout);

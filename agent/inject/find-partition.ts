@@ -1,8 +1,9 @@
 import { stat } from 'node:fs/promises';
 import { resolveInside } from '#agent/inject/resolve-inside.ts';
+import { findRootSubvolume } from '#agent/inject/root-subvolume.ts';
 import type { BlockDevice, ProbedPartition } from '#agent/storage/lsblk.ts';
 import { mountHarmless, withMounted } from '#agent/storage/mount.ts';
-import { AppError, errorChain } from '#shared/errors/app-error.ts';
+import { AppError, errorChain, errorCode } from '#shared/errors/app-error.ts';
 import type { InjectedFile } from '#shared/in-band/injected-file.ts';
 import type { Run } from '#shared/process/run.ts';
 
@@ -14,21 +15,30 @@ export interface ImageTarget {
 /** Types that no file system stands on directly. */
 const noFileSystem = /^(swap|LVM2_member|crypto_LUKS|linux_raid_member|.*_raid_member)$/i;
 
+/** Place of a file. */
+export interface FoundPartition {
+  /** The device. */
+  readonly name: string;
+  /** Path of the subvolume of a btrfs that the system lives in; `undefined` for what Linux mounts by itself. */
+  readonly subvolume: string | undefined;
+}
+
 /**
  * The device that a file belongs on: the partition that the operator named by number, device or label, else the first
  * one of the disk that has the path's first folder.
  * @param others all disks of the machine that may be touched, for a partition given as a device
- * @throws AppError `not_found` naming what was looked at.
+ * @throws AppError `not_found` naming what was looked at; `conflict` where several subvolumes of a btrfs may be the root
  */
 export async function findPartition(
   run: Run,
   file: Pick<InjectedFile, 'path' | 'partition'>,
   disk: ImageTarget,
   others: readonly BlockDevice[],
-): Promise<string> {
-  return file.partition === undefined
-    ? searchPartition(run, file.path, disk)
-    : namedPartition(String(file.partition), disk, others);
+): Promise<FoundPartition> {
+  if (file.partition === undefined) return searchPartition(run, file.path, disk);
+  const name = namedPartition(String(file.partition), disk, others);
+  const [probed] = disk.partitions.filter((each) => each.name === name);
+  return { name, subvolume: await findRootSubvolume(run, { name, fsType: probed?.fsType }) };
 }
 
 /** Pure. */
@@ -56,19 +66,22 @@ export function namedPartition(wanted: string, disk: ImageTarget, others: readon
   throw new AppError('not_found', `no partition ${wanted}: ${disk.name} has ${there.join(', ') || 'no partitions'}`);
 }
 
-async function searchPartition(run: Run, path: string, disk: ImageTarget): Promise<string> {
+async function searchPartition(run: Run, path: string, disk: ImageTarget): Promise<FoundPartition> {
   const folder = path.split('/').find(Boolean) ?? '';
   const looked: string[] = [];
-  const candidates = disk.partitions.length > 0 ? disk.partitions : [{ name: disk.name, fsType: 'unknown' }];
+  const candidates = disk.partitions.length > 0 ? disk.partitions : [{ name: disk.name, fsType: undefined }];
   for (const { name, fsType } of candidates) {
-    if (fsType === null || noFileSystem.test(fsType)) {
+    if (fsType === null || noFileSystem.test(fsType ?? '')) {
       looked.push(`${name} (no file system)`);
       continue;
     }
     try {
-      if (await withMounted(run, name, mountHarmless('ro'), (root) => hasFolder(root, folder))) return name;
+      const subvolume = await findRootSubvolume(run, { name, fsType });
+      const isHere = await withMounted(run, name, mountHarmless('ro', subvolume), (root) => hasFolder(root, folder));
+      if (isHere) return { name, subvolume };
       looked.push(name);
     } catch (error) {
+      if (errorCode(error) === 'conflict') throw error;
       // one that this kernel can't mount is not what is looked for
       looked.push(`${name} (${errorChain(error)})`);
     }

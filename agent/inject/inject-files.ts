@@ -72,8 +72,8 @@ async function injectFile(
   const content = file.deleted
     ? undefined
     : await fileContent({ path: file.path, content: file.content ?? '' }, values, { verify, signal, rules });
-  const device = await findPartition(run, file, disk, devices);
-  await withMounted(run, device, mountHarmless('rw'), (root) =>
+  const { name: device, subvolume } = await findPartition(run, file, disk, devices);
+  await withMounted(run, device, mountHarmless('rw', subvolume), (root) =>
     content === undefined ? removeFile(root, file.path) : placeFile(root, file, content),
   );
   log.info({ path: file.path, device, bytes: content?.length }, content ? 'file written' : 'file removed');

@@ -1,6 +1,11 @@
 import { access, constants, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { type DeployedSystem, findRootFileSystem, withDeployedSystem } from '#agent/boot/deployed-system.ts';
+import {
+  type DeployedSystem,
+  findRootFileSystem,
+  type RootFileSystem,
+  withDeployedSystem,
+} from '#agent/boot/deployed-system.ts';
 import { type DeployedDisk, devicesOf, findDeployedDisk } from '#agent/boot/find-deployed-disk.ts';
 import { findEsps, findSpreadEsp } from '#agent/boot/spread-esp.ts';
 import type { AgentContext } from '#agent/context.ts';
@@ -29,7 +34,7 @@ export async function inDeployedSystem<T>(
   const esp = await findEspDevice(context, disk, root);
   try {
     const options = {
-      rootDevice: root,
+      root,
       espDevice: esp,
       devices: [...devicesOf(disk), ...(esp ? [esp] : [])],
       network: true,
@@ -44,14 +49,13 @@ export async function inDeployedSystem<T>(
   }
 }
 
-async function findRoot({ run, node, writtenImage }: Context, disk: DeployedDisk): Promise<string> {
+async function findRoot({ run, node, writtenImage }: Context, disk: DeployedDisk): Promise<RootFileSystem> {
   const { device, partitions } = disk;
   const written = writtenImage.current?.device === device.name ? writtenImage.current.rootUuid : null;
   // of a whole-disk image it is the disk's identifier, which identifies no file system
   const uuid = written === null || written.startsWith('0x') ? node.instance_info['image_rootfs_uuid'] : written;
   try {
-    const root = await findRootFileSystem(run, partitions, typeof uuid === 'string' && uuid !== '' ? uuid : undefined);
-    return root.name;
+    return await findRootFileSystem(run, partitions, typeof uuid === 'string' && uuid !== '' ? uuid : undefined);
   } catch (cause) {
     const lvm = partitions.filter(({ fsType }) => fsType === 'LVM2_member').map(({ name }) => name);
     if (errorCode(cause) !== 'not_found' || lvm.length === 0) throw cause;
@@ -64,7 +68,11 @@ async function findRoot({ run, node, writtenImage }: Context, disk: DeployedDisk
 }
 
 /** `undefined` for an image without one. */
-async function findEspDevice({ run }: Context, { device, disks, isRaid, partitions }: DeployedDisk, root: string) {
+async function findEspDevice(
+  { run }: Context,
+  { device, disks, isRaid, partitions }: DeployedDisk,
+  root: RootFileSystem,
+) {
   if (isRaid) return findSpreadEsp(run, disks);
   let esps: readonly ProbedPartition[];
   try {
@@ -76,8 +84,8 @@ async function findEspDevice({ run }: Context, { device, disks, isRaid, partitio
   return esps.length > 1 ? chooseEsp(esps, await readFstab(run, root)) : esps[0]?.name;
 }
 
-async function readFstab(run: Run, root: string): Promise<string> {
-  return withMounted(run, root, mountHarmless('ro'), async (folder) => {
+async function readFstab(run: Run, { name, subvolume }: RootFileSystem): Promise<string> {
+  return withMounted(run, name, mountHarmless('ro', subvolume), async (folder) => {
     try {
       return await readFile(await resolveInside(folder, 'etc/fstab'), 'utf8');
     } catch (error) {

@@ -136,7 +136,12 @@ async function killInside(root: string, procFolder = '/proc'): Promise<number> {
   return killed.reduce<number>((sum, one) => sum + one, 0);
 }
 
-/** Nothing on a foreign file system can act on this machine: no device nodes, no programs, no set-user-id. */
-export function mountHarmless(access: 'ro' | 'rw'): MountOptions {
-  return { options: [access, 'nodev', 'nosuid', 'noexec'] };
+/**
+ * Nothing on a foreign file system can act on this machine: no device nodes, no programs, no set-user-id.
+ * @param subvolume of a btrfs; without it its default
+ */
+export function mountHarmless(access: 'ro' | 'rw', subvolume?: string): MountOptions {
+  return {
+    options: [access, 'nodev', 'nosuid', 'noexec', ...(subvolume === undefined ? [] : [`subvol=${subvolume}`])],
+  };
 }

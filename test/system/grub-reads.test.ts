@@ -1,11 +1,12 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { requireGrubReadable } from '#agent/boot/require-grub-readable.ts';
+import { findRootSubvolume } from '#agent/inject/root-subvolume.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 import { run } from '#shared/process/run.ts';
-import { makeBtrfs } from '#test/support/btrfs-subvolume.ts';
+import { type BtrfsOptions, makeBtrfs } from '#test/support/btrfs-subvolume.ts';
 import { withLoopDevice } from '#test/support/loop-device.ts';
 import { noise } from '#test/support/noise.ts';
 
@@ -14,6 +15,7 @@ import { noise } from '#test/support/noise.ts';
 const mib = 1024 * 1024;
 let folder = '';
 const files = {
+  'etc/os-release': 'ID=test\n',
   'boot/grub/grub.cfg': 'set timeout=1\n',
   'boot/vmlinuz-6.1': noise('kernel', 3 * mib),
   'boot/initrd.img-6.1': noise('initrd', mib),
@@ -21,7 +23,7 @@ const files = {
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'baton-grub-reads-'));
-  await mkdir(join(folder, 'tree/boot/grub'), { recursive: true });
+  for (const name of ['boot/grub', 'etc']) await mkdir(join(folder, 'tree', name), { recursive: true });
   for (const [path, content] of Object.entries(files)) await writeFile(join(folder, 'tree', path), content);
 });
 afterAll(() => rm(folder, { recursive: true }));
@@ -30,7 +32,9 @@ afterAll(() => rm(folder, { recursive: true }));
 function judge(fsType: string, makeFileSystem: (device: string) => Promise<unknown>, mibytes: number): Promise<string> {
   return withLoopDevice(join(folder, 'disk'), mibytes * mib, async (name) => {
     await makeFileSystem(name);
-    return requireGrubReadable(run, { name, fsType }).then(() => 'boots', errorChain);
+    return findRootSubvolume(run, { name, fsType })
+      .then((subvolume) => requireGrubReadable(run, { name, fsType, subvolume }))
+      .then(() => 'boots', errorChain);
   });
 }
 
@@ -51,11 +55,29 @@ test.each(['inline_data', 'ea_inode', 'bigalloc'])('ext4 with %s is refused by i
   expect(reason).toContain(`GRUB does not know ${feature}: make the image without`);
 });
 
-test('btrfs is read, of a system in its default subvolume too', async () => {
-  const tree = join(folder, 'tree');
-  const whole = (device: string) => run('mkfs.btrfs', ['-q', '-f', '--rootdir', tree, device]);
-  expect(await judge('btrfs', whole, 128)).toBe('boots');
-  expect(await judge('btrfs', (device) => makeBtrfs(device, tree), 128)).toBe('boots');
+describe('btrfs', () => {
+  const inSubvolumes = (options: BtrfsOptions) =>
+    judge('btrfs', (device) => makeBtrfs(device, join(folder, 'tree'), options), 160);
+
+  test('without subvolumes is read', async () => {
+    const whole = (device: string) => run('mkfs.btrfs', ['-q', '-f', '--rootdir', join(folder, 'tree'), device]);
+    expect(await judge('btrfs', whole, 128)).toBe('boots');
+  });
+
+  test.each<[string, BtrfsOptions]>([
+    ['the default, as of openSUSE', {}],
+    ['@rootfs, as of Debian', { subvolumes: ['@rootfs'], byDefault: null }],
+    ['@, as of Ubuntu, beside an older one', { subvolumes: ['@', '@old'], byDefault: null }],
+    ['in a folder', { subvolumes: ['systems/one'], byDefault: null }],
+  ])('is read inside its root: %s', async (_what, options) => {
+    expect(await inSubvolumes(options)).toBe('boots');
+  });
+
+  test('is refused where several subvolumes may be the root', async () => {
+    expect(await inSubvolumes({ subvolumes: ['one', 'two'], byDefault: null })).toMatch(
+      /which subvolume of the btrfs on \/dev\/loop\d+ is the root is not known: one, two hold Linux systems/,
+    );
+  });
 });
 
 test('XFS is read', async () => {

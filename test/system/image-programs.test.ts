@@ -48,7 +48,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 async function inHostileSystem<T>(use: (system: DeployedSystem, device: string) => Promise<T>, network = false) {
   return withLoopDevice(join(folder, 'disk'), 64 * 1024 * 1024, async (device) => {
     await run('mkfs.ext4', ['-q', '-F', '-d', join(folder, 'tree'), device]);
-    const options = { rootDevice: device, espDevice: undefined, devices: [device], network };
+    const options = { root: { name: device }, espDevice: undefined, devices: [device], network };
     return withDeployedSystem(run, options, (system) => use(system, device));
   });
 }

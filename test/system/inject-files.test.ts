@@ -1,7 +1,8 @@
 import { mkdir, mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { findRootFileSystem, withDeployedSystem } from '#agent/boot/deployed-system.ts';
 import type { AgentContext } from '#agent/context.ts';
 import { injectFilesStep } from '#agent/steps/inject-files.ts';
 import { mountHarmless, withMounted } from '#agent/storage/mount.ts';
@@ -9,6 +10,7 @@ import { systemClock } from '#shared/clock.ts';
 import { silentLog } from '#shared/log.ts';
 import { run } from '#shared/process/run.ts';
 import { parseStepArgs } from '#shared/steps/define-step.ts';
+import { makeBtrfs } from '#test/support/btrfs-subvolume.ts';
 import { withLoopDevice } from '#test/support/loop-device.ts';
 
 /** inject_files into real file systems on a loop device; needs root. */
@@ -88,6 +90,49 @@ test('finds the partition by the first folder, by number, label and device', () 
       expect(await readFile(join(root, 'loader/d'), 'utf8')).toBe('hello\n');
     });
   }));
+
+describe('a btrfs whose root is a subvolume that Linux does not mount by itself', () => {
+  const tree = (): string => join(folder, 'system');
+  beforeAll(async () => {
+    await mkdir(join(tree(), 'etc'), { recursive: true });
+    await writeFile(join(tree(), 'etc/os-release'), 'ID=test');
+  });
+  const withBtrfs = (subvolumes: readonly string[], use: (device: string) => Promise<void>): Promise<void> =>
+    withLoopDevice(join(folder, 'disk'), 160 * mib, async (device) => {
+      await makeBtrfs(device, tree(), { subvolumes, byDefault: null });
+      await use(device);
+    });
+
+  test('gets its files in there, and is found', () =>
+    withBtrfs(['@rootfs'], async (device) => {
+      const named = { path: '/b', content, partition: device };
+      expect(await inject(device, [{ path: '/etc/a', content }, named])).toMatchObject({ output: { files: [{}, {}] } });
+      await withMounted(run, device, mountHarmless('ro'), async (root) => {
+        for (const path of ['@rootfs/etc/a', '@rootfs/b']) {
+          expect(await readFile(join(root, path), 'utf8')).toBe('hello\n');
+        }
+      });
+      const partition = { name: device, number: 1, sizeBytes: 1, fsLabel: null, partLabel: null, partType: null };
+      const probed = { ...partition, fsType: 'btrfs', fsUuid: 'u' };
+      for (const uuid of ['u', undefined]) {
+        const found = await findRootFileSystem(run, [probed], uuid);
+        expect(found).toEqual({ ...probed, subvolume: '/@rootfs' });
+        const options = { root: found, espDevice: undefined, devices: [] };
+        await withDeployedSystem(run, options, async ({ root }) => {
+          expect(await readFile(join(root, 'etc/os-release'), 'utf8')).toBe('ID=test');
+        });
+      }
+    }));
+
+  test('gets nothing where two may be the root', () =>
+    withBtrfs(['one', 'two'], async (device) => {
+      const reason = 'is the root is not known: one, two hold Linux systems';
+      await expect(inject(device, [{ path: '/etc/a', content }])).rejects.toMatchObject({
+        code: 'conflict',
+        cause: { message: expect.stringContaining(reason) },
+      });
+    }));
+});
 
 test('a folder that no partition has, and nothing stays mounted', () =>
   withImage(async (device) => {

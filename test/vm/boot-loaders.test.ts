@@ -23,6 +23,7 @@ import { withLoopDevice } from '#test/support/loop-device.ts';
 const mib = 1024 * 1024;
 const rootUuid = 'b2a70000-0000-4000-8000-0000000000aa';
 const btrfsUuid = 'b2a70000-0000-4000-8000-0000000000bb';
+const rootfsUuid = 'b2a70000-0000-4000-8000-0000000000cc';
 const ovmf = '/usr/share/OVMF';
 
 const variables = '/sys/firmware/efi/efivars';
@@ -71,7 +72,16 @@ afterAll(async () => {
 async function makeDisk(): Promise<void> {
   await copyFile('build/os-image/demo.raw', disk);
   await truncate(disk, 5 * 1024 * mib);
-  await run('sgdisk', ['--move-second-header', '--new', '9:0:+64M', '--new', '10:0:+160M', disk]);
+  await run('sgdisk', [
+    '--move-second-header',
+    '--new',
+    '9:0:+64M',
+    '--new',
+    '10:0:+160M',
+    '--new',
+    '11:0:+160M',
+    disk,
+  ]);
   const partitions = partitionsIn(await readDiskTable(run, disk), disk);
   const startOf = (wanted: (partition: (typeof partitions)[number]) => boolean) =>
     partitions.find(wanted)?.startBytes ?? 0;
@@ -79,7 +89,8 @@ async function makeDisk(): Promise<void> {
   await run('mdeltree', ['-i', esp, '::EFI/BOOT']);
   await run('mdel', ['-i', esp, '::EFI/debian/BOOTX64.CSV']);
   const [tree, root] = [join(directory, 'tree'), join(directory, 'root.img')];
-  await mkdir(join(tree, 'boot'), { recursive: true });
+  for (const name of ['boot', 'etc']) await mkdir(join(tree, name), { recursive: true });
+  await writeFile(join(tree, 'etc/os-release'), 'ID=test\n');
   for (const name of ['vmlinuz-6.1', 'initrd.img-6.1']) await writeFile(join(tree, 'boot', name), name);
   await run('mkfs.ext4', ['-q', '-F', '-U', rootUuid, '-O', 'inline_data', '-d', tree, root, '64M']);
   await using handle = await open(disk, 'r+');
@@ -89,11 +100,17 @@ async function makeDisk(): Promise<void> {
     undefined,
     startOf(({ number }) => number === 9),
   );
-  await withLoopDevice(join(directory, 'btrfs.img'), 160 * mib, async (device) => {
-    await makeBtrfs(device, tree, { uuid: btrfsUuid });
-    const at = startOf(({ number }) => number === 10) / mib;
-    await run('dd', [`if=${device}`, `of=${disk}`, 'bs=1M', `seek=${at}`, 'conv=notrunc,fsync']);
-  });
+  const systems = [
+    { number: 10, uuid: btrfsUuid },
+    { number: 11, uuid: rootfsUuid, subvolumes: ['@rootfs'], byDefault: null },
+  ];
+  for (const { number: wanted, ...options } of systems) {
+    await withLoopDevice(join(directory, 'btrfs.img'), 160 * mib, async (device) => {
+      await makeBtrfs(device, tree, options);
+      const at = startOf(({ number }) => number === wanted) / mib;
+      await run('dd', [`if=${device}`, `of=${disk}`, 'bs=1M', `seek=${at}`, 'conv=notrunc,fsync']);
+    });
+  }
 }
 
 function boot(how: readonly string[]): RunningProcess {
@@ -209,6 +226,17 @@ test('a root file system on btrfs gets its files, and GRUB reads them inside its
   expect(seen).toMatch(/ \/@ \/mnt .* - btrfs \/dev\/vda10 /);
   expect(seen).toContain(`linux /@/boot/vmlinuz-6.1 root=UUID=${btrfsUuid} ro`);
   expect(seen).toContain('initrd /@/boot/initrd.img-6.1');
+});
+
+test('one in a subvolume that is not the default gets them there, and its kernel is given it', async () => {
+  expect(await installBootloader({ root_uuid: rootfsUuid })).toMatchObject({ command_status: 'SUCCEEDED' });
+  const seen = await sendLine(
+    `mount UUID=${rootfsUuid} /mnt; ls /mnt; cat /mnt/@rootfs/boot/grub/grub.cfg; ls /mnt/@rootfs/boot/grub; umount /mnt`,
+  );
+  expect(seen).toMatch(/^@rootfs\r?\n/);
+  expect(seen).toContain(`linux /@rootfs/boot/vmlinuz-6.1 root=UUID=${rootfsUuid} ro rootflags=subvol=@rootfs`);
+  expect(seen).toContain('initrd /@rootfs/boot/initrd.img-6.1');
+  expect(seen).toContain('x86_64-efi');
 });
 
 test('the firmware starts that loader by its entry', async () => {
