@@ -63,12 +63,12 @@ describe('installBootloader', () => {
 
   test('a PReP partition is refused', async () => {
     const params = { prep_boot_part_uuid: '6a4b2c1d-0000-4000-8000-000000000000', target_boot_mode: 'uefi' } as const;
-    await expect(installBootloader(context, params)).rejects.toThrow(/PReP/);
+    await expect(installBootloader(context, params, () => Promise.resolve([]))).rejects.toThrow(/PReP/);
   });
 
   test('failures are let pass when the conductor says so', async () => {
     const params = { root_uuid: '6a4b2c1d', target_boot_mode: 'bios', ignore_bootloader_failure: true } as const;
-    expect(await installBootloader(context, params)).toEqual([
+    expect(await installBootloader(context, params, () => Promise.resolve([]))).toEqual([
       expect.stringMatching(/^the boot loader is not installed, which is allowed: .*nothing to run$/),
     ]);
   });

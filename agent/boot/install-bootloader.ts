@@ -6,6 +6,7 @@ import { type DeployedDisk, devicesOf, findDeployedDisk } from '#agent/boot/find
 import { type FoundLoaders, findLoaders, readFirmwareArchitecture } from '#agent/boot/find-loaders.ts';
 import { configureGrub, installBiosGrub, installEfiGrub } from '#agent/boot/grub.ts';
 import { readKnownPartitions } from '#agent/boot/known-partitions.ts';
+import { bootSectorKind, type LoaderKind, loaderKindOf, type ProveKernel } from '#agent/boot/loader-kind.ts';
 import { ensureBootPartitions } from '#agent/boot/raid-boot-partitions.ts';
 import { type GrubPlatform, prepareGrub, writeBiosGrub } from '#agent/boot/ramdisk-grub.ts';
 import { requireGrubReadable } from '#agent/boot/require-grub-readable.ts';
@@ -52,12 +53,15 @@ interface Target extends DeployedDisk {
  * @throws AppError `not_found` (no EFI system partition, loader, boot code, GRUB), `storage_error`, `conflict` for UEFI
  * in a ramdisk booted by a BIOS; none of these when failures are to be ignored.
  */
-export async function installBootloader(context: Context, params: BootloaderParams): Promise<readonly string[]> {
+export async function installBootloader(
+  context: Context,
+  params: BootloaderParams,
+  prove: ProveKernel,
+): Promise<readonly string[]> {
   try {
     const target = await findTarget(context, params);
-    if (params.target_boot_mode === 'uefi') return await installUefi(context, target);
-    await installBios(context, target);
-    return [];
+    if (params.target_boot_mode === 'uefi') return await installUefi(context, target, prove);
+    return await installBios(context, target, prove);
   } catch (error) {
     if (!params.ignore_bootloader_failure) throw error;
     context.log.warn({ err: error }, 'boot loader not installed, as the conductor allows');
@@ -85,7 +89,7 @@ async function findTarget(context: Context, params: BootloaderParams): Promise<T
 }
 
 /** @returns warnings */
-async function installUefi(context: Context, target: Target): Promise<readonly string[]> {
+async function installUefi(context: Context, target: Target, prove: ProveKernel): Promise<readonly string[]> {
   const { run, log } = context;
   if ((await readBootMode()) !== 'uefi') {
     throw new AppError(
@@ -105,6 +109,8 @@ async function installUefi(context: Context, target: Target): Promise<readonly s
   const { found, warnings: unseen } = target.isRaid
     ? await raidPlaces(context, target, esps)
     : await plainPlaces(run, target, esps);
+  const { partitions } = target;
+  const unproved = target.isPartitionImage ? [] : await prove(run, { partitions, loader: await loaderOf(run, found) });
   const entries = composeEntries(found);
   const known = await readKnownPartitions(run, log);
   const files = found.flatMap(({ places, files: there }) =>
@@ -117,7 +123,7 @@ async function installUefi(context: Context, target: Target): Promise<readonly s
   const looked = { known, files: new Map(files), hasRemovablePath };
   const { removed, warnings } = await writeBootEntries(run, entries, looked, () => dropDumps(log));
   log.info({ device: target.device.name, entries, removed }, 'boot entries written');
-  return [...unseen, ...warnings];
+  return [...unseen, ...unproved, ...warnings];
 }
 
 /** Makes entries for all loaders, in the order in which firmware is to try them. */
@@ -140,6 +146,8 @@ async function dropDumps(log: Log): Promise<void> {
 
 /** Loaders, and the partitions on which firmware finds them. */
 interface FoundPlaces extends FoundLoaders {
+  /** The partition, or array of such, that they are on. */
+  readonly device: string;
   /** `suffix` of the labels of entries there. */
   readonly places: readonly (Pick<NewBootEntry, 'device' | 'partition'> & { readonly suffix: string })[];
 }
@@ -159,7 +167,11 @@ async function plainPlaces(run: Run, target: Target, esps: readonly ProbedPartit
   if (found.length === 0) throw without;
   const device = target.device.name;
   return {
-    found: found.map(({ esp, on }) => ({ ...on, places: [{ device, partition: esp.number, suffix: '' }] })),
+    found: found.map(({ esp, on }) => ({
+      ...on,
+      device: esp.name,
+      places: [{ device, partition: esp.number, suffix: '' }],
+    })),
     warnings,
   };
 }
@@ -183,7 +195,14 @@ async function raidPlaces({ run }: Context, target: Target, esps: readonly Probe
       `the image has a second EFI system partition with a loader, ${name}: inside the array no firmware reads it, and the ` +
       `machine boots by ${first?.name}`,
   );
-  return { found: [{ ...on, places }], warnings: [...warnings, ...left] };
+  return { found: [{ ...on, device: spread.device, places }], warnings: [...warnings, ...left] };
+}
+
+/** The loader that the firmware tries first. */
+async function loaderOf(run: Run, [first]: readonly FoundPlaces[]): Promise<LoaderKind | undefined> {
+  const path = first?.loaders[0]?.path;
+  if (first === undefined || path === undefined) return undefined;
+  return withMounted(run, first.device, readOnlyEsp, (root) => loaderKindOf(root, path));
 }
 
 const readOnlyEsp = { type: 'vfat', options: ['ro', 'nosuid', 'nodev', 'noexec'] } as const;
@@ -193,10 +212,11 @@ async function loadersOn(run: Run, device: string): Promise<FoundLoaders> {
   return withMounted(run, device, readOnlyEsp, (root) => findLoaders(root, architecture));
 }
 
-async function installBios(context: Context, target: Target): Promise<void> {
+/** @returns warnings */
+async function installBios(context: Context, target: Target, prove: ProveKernel): Promise<readonly string[]> {
+  const { partitions } = target;
   if (!target.isRaid && !target.isPartitionImage) {
-    await checkBootCode(target.device);
-    return;
+    return prove(context.run, { partitions, loader: bootSectorKind(await readBootCode(target.device)) });
   }
   if (target.isRaid) await ensureBootPartitions(context.run, target.disks, 'bios');
   const disks = target.disks.map(({ name }) => name);
@@ -207,6 +227,7 @@ async function installBios(context: Context, target: Target): Promise<void> {
     for (const disk of disks) await writeBiosGrub(context.run, disk, core);
   }
   context.log.info({ disks }, 'GRUB installed for BIOS');
+  return target.isPartitionImage ? [] : prove(context.run, { partitions, loader: 'GRUB' });
 }
 
 /** The ramdisk's GRUB in the deployed system; answers its core. */
@@ -256,13 +277,13 @@ async function inSystem(
   await waitForUdev(run);
 }
 
-/** A whole-disk image for BIOS brings its own boot code; without it the machine would just hang. */
-async function checkBootCode(device: BlockDevice): Promise<void> {
+/** The first sector of a whole-disk image for BIOS, which brings its own boot code; without it the machine would just hang. */
+async function readBootCode(device: BlockDevice): Promise<Buffer> {
   const handle = await open(device.name, 'r');
   try {
     const head = Buffer.alloc(8192);
     await handle.read(head, 0, head.length, 0);
-    if (readPartitionTable(head).hasBootCode) return;
+    if (readPartitionTable(head).hasBootCode) return head.subarray(0, 512);
   } finally {
     await handle.close();
   }

@@ -6,6 +6,7 @@ import { type CommandDefinition, defineCommand } from '#agent/commands/command.t
 import { finalizeRescue } from '#agent/commands/finalize-rescue.ts';
 import { getPartitionUuids, parkForKexec, powerOff, sync } from '#agent/commands/standby.ts';
 import { executeStepCommand, getStepsCommand } from '#agent/commands/step-commands.ts';
+import { proveKernel } from '#agent/kexec/prove-kernel.ts';
 
 /** `image.install_bootloader`: makes the written disk boot (agent-protocol.md §6.4). */
 const installBootloaderCommand = defineCommand({
@@ -20,7 +21,8 @@ const installBootloaderCommand = defineCommand({
   run: async (services, params) => {
     const { run, log, writtenImage } = services;
     const imagePolicy = services.imagePolicy?.() ?? {};
-    const warnings = await installBootloader({ run, log, writtenImage, imagePolicy, node: services.node() }, params);
+    const context = { run, log, writtenImage, imagePolicy, node: services.node() };
+    const warnings = await installBootloader(context, params, proveKernel);
     // in the shape of steps' results, of which the conductor shows what the step has answered
     return warnings.length > 0 ? { bootloader_result: { warnings } } : null;
   },

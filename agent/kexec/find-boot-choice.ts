@@ -1,3 +1,4 @@
+import type { LoaderKind } from '#agent/boot/loader-kind.ts';
 import { type BootChoice, chooseGrubEntry } from '#agent/kexec/grub-menu.ts';
 import { notUnderstood } from '#agent/kexec/grub-script.ts';
 import { readGrubEnvironment, readLoaderEntries } from '#agent/kexec/loader-entries.ts';
@@ -12,11 +13,19 @@ import type { Run } from '#shared/process/run.ts';
 export interface FoundChoice extends BootChoice {
   /** Where the configuration is. */
   readonly partition: ProbedPartition;
+  readonly loader: LoaderKind;
+  /** Path of the configuration there; of systemd-boot that of its folder. */
+  readonly file: string;
 }
 
 /** Folders of GRUB on the root file system, and on a file system for /boot. */
 const grubFolders = ['boot/grub', 'boot/grub2', 'grub', 'grub2'];
 const readable: ReadonlySet<string> = new Set(['ext2', 'ext3', 'ext4', 'xfs', 'vfat']);
+/** Whether a partition's file system is one whose boot configuration is read. */
+export function isReadable({ fsType }: Pick<ProbedPartition, 'fsType'>): boolean {
+  return readable.has(fsType ?? '');
+}
+
 const maxEntries = 100;
 const maxEntryBytes = 64 * 1024;
 
@@ -32,12 +41,12 @@ export async function findBootChoice(
 ): Promise<FoundChoice> {
   const found: FoundChoice[] = [];
   const menu: FoundMenu = { entries: [], patterns: [], hasLoader: false };
-  for (const partition of partitions.filter(({ fsType }) => readable.has(fsType ?? ''))) {
+  for (const partition of partitions.filter(isReadable)) {
     await withMounted(run, partition.name, mountHarmless('ro'), async (root) => {
       if (partition.fsType === 'vfat') await addSystemdBoot(menu, root, partition);
       for (const folder of grubFolders) {
         const choice = await readGrub(root, folder);
-        if (choice) found.push({ ...choice, partition });
+        if (choice) found.push({ ...choice, partition, loader: 'GRUB', file: `${folder}/grub.cfg` });
       }
     });
   }
@@ -68,7 +77,7 @@ async function addSystemdBoot(menu: FoundMenu, root: string, partition: ProbedPa
   if (files.pattern !== undefined) menu.patterns.push(files.pattern);
   for (const { id, kind, read } of files.entries) {
     const choice = await read().then(
-      (chosen): FoundChoice => ({ ...chosen, partition }),
+      (chosen): FoundChoice => ({ ...chosen, partition, loader: 'systemd-boot', file: 'loader' }),
       (error: unknown) => (error instanceof AppError ? error : Promise.reject(error)),
     );
     menu.entries.push({ id, kind, choice });

@@ -20,6 +20,8 @@ export interface BootChoice {
   readonly kernel: BootPath;
   readonly initrds: readonly BootPath[];
   readonly commandLine: string;
+  /** Another entry is tried where this one fails. */
+  readonly hasFallback?: boolean;
 }
 
 export interface BootPath {
@@ -104,7 +106,8 @@ function bootEntry(running: Running, entry: MenuEntry): BootChoice {
   if (Buffer.byteLength(commandLine) > maxCommandLineBytes) {
     throw notUnderstood(`its command line is longer than ${maxCommandLineBytes} bytes`);
   }
-  return { title: entry.title, kernel, initrds, commandLine };
+  const hasFallback = running.variables.get('fallback') !== '' && running.variables.has('fallback');
+  return { title: entry.title, kernel, initrds, commandLine, ...(hasFallback ? { hasFallback } : {}) };
 }
 
 /** @param isCertain whether it is known that GRUB gets here */

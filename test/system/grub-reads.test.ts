@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { requireGrubReadable } from '#agent/boot/require-grub-readable.ts';
 import { findRootSubvolume } from '#agent/inject/root-subvolume.ts';
+import { proveKernel } from '#agent/kexec/prove-kernel.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 import { run } from '#shared/process/run.ts';
 import { type BtrfsOptions, makeBtrfs } from '#test/support/btrfs-subvolume.ts';
@@ -78,6 +79,28 @@ describe('btrfs', () => {
       /which subvolume of the btrfs on \/dev\/loop\d+ is the root is not known: one, two hold Linux systems/,
     );
   });
+});
+
+test("a whole-disk image's configuration is read by GRUB itself; that it is not is no refusal", async () => {
+  const prove = (features: string) =>
+    withLoopDevice(join(folder, 'disk'), 64 * mib, async (name) => {
+      await run('mkfs.ext4', ['-q', '-F', '-O', features, '-d', join(folder, 'tree'), name]);
+      const partition = { name, number: 1, sizeBytes: 64 * mib, fsLabel: null, partLabel: null, partType: null };
+      const partitions = [{ ...partition, fsType: 'ext4', fsUuid: 'u' }];
+      return proveKernel(run, { partitions, loader: 'GRUB' }).catch(errorChain);
+    });
+  await writeFile(join(folder, 'tree/boot/grub/grub.cfg'), 'menuentry a {\nlinux /boot/vmlinuz-6.1\n}\n');
+  expect(await prove('')).toEqual([]);
+  expect(await prove('inline_data')).toEqual([
+    expect.stringMatching(
+      /not proved that .*: the ramdisk's GRUB can't read \/boot\/grub\/grub.cfg on \/dev\/loop\d+ \(ext4\)/,
+    ),
+  ]);
+  await writeFile(join(folder, 'tree/boot/grub/grub.cfg'), 'menuentry a {\nlinux /boot/vmlinuz-6.2\n}\n');
+  expect(await prove('')).toMatch(
+    /^the image does not boot: GRUB would start "a": the image has no file \/boot\/vmlinuz-6\.2$/,
+  );
+  await writeFile(join(folder, 'tree/boot/grub/grub.cfg'), files['boot/grub/grub.cfg']);
 });
 
 test('XFS is read', async () => {

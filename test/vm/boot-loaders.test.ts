@@ -183,12 +183,16 @@ test('a loader of the distribution alone is found; entries of systems that are g
   await copyFile(join(directory, 'variables.fd'), join(directory, 'installed.fd'));
 });
 
-test('a root file system that GRUB can not read is refused by its feature', async () => {
-  const answer = await installBootloader({ root_uuid: rootUuid });
+test('a whole-disk image whose loader would not find its kernel is refused', async () => {
+  const inRoot = (command: string) =>
+    sendLine(`mount /dev/vda3 /mnt; cd /mnt/boot; ${command}; cd /; umount /mnt; sync`);
+  expect(await inRoot('ls; for each in vmlinuz-*; do mv $each away-$each; done')).toContain('vmlinuz-');
+  const answer = await installBootloader();
   expect(answer.command_status).toBe('FAILED');
   expect(answer.command_error?.details).toMatch(
-    /GRUB can't read \/boot\/grub\/grub.cfg on \/dev\/vda9, so the machine would not boot: .* GRUB does not know inline_data: /,
+    /the image does not boot: GRUB would start "[^"]+": the image has no file \/boot\/vmlinuz-/,
   );
+  await inRoot('for each in away-*; do mv $each ${each#away-}; done');
 });
 
 test('a full variable store: the old entry stays; without it no success but by a removable path, with a warning', async () => {
@@ -216,6 +220,14 @@ test('a full variable store: the old entry stays; without it no success but by a
     command_result: { bootloader_result: { warnings: [warning, warning] } },
   });
   expect(await sendLine('efibootmgr')).not.toContain('ironic1');
+});
+
+test('a root file system that GRUB can not read is refused by its feature', async () => {
+  const answer = await installBootloader({ root_uuid: rootUuid });
+  expect(answer.command_status).toBe('FAILED');
+  expect(answer.command_error?.details).toMatch(
+    /GRUB can't read \/boot\/grub\/grub.cfg on \/dev\/vda9, so the machine would not boot: .* GRUB does not know inline_data: /,
+  );
 });
 
 test('a root file system on btrfs gets its files, and GRUB reads them inside its default subvolume', async () => {

@@ -43,23 +43,32 @@ export interface Loaded {
   readonly initrd: string;
 }
 
-/** Mounts are copies; `/sys` is the folder `sys` beside the partitions. */
-export async function loadFrom(disk: string, partitions: readonly ProbedPartition[]): Promise<Loaded> {
-  const loads: Loaded[] = [];
-  const machine: Run = async (command, args) => {
+/** Mounts are copies of the folders in `disk`; all else that is run succeeds. */
+export function machineWith(disk: string): Run {
+  return async (command, args) => {
     const [device = '', folder = ''] = args.slice(-2);
     if (command === 'mount') {
       await cp(join(disk, basename(device)), folder, { recursive: true, verbatimSymlinks: true });
     } else if (command === 'umount') {
       await rm(folder, { recursive: true });
       await mkdir(folder);
-    } else if (command === 'kexec') {
+    }
+    return ranWell();
+  };
+}
+
+/** `/sys` is the folder `sys` beside the partitions. */
+export async function loadFrom(disk: string, partitions: readonly ProbedPartition[]): Promise<Loaded> {
+  const loads: Loaded[] = [];
+  const mounts = machineWith(disk);
+  const machine: Run = async (command, args) => {
+    if (command === 'kexec') {
       const initrd = args.find((arg) => arg.startsWith('--initrd='))?.slice('--initrd='.length);
       const names = args.map((arg) => arg.replace(/(?<=^|=)\/.*\//, ''));
       const content = initrd === undefined ? '' : await readFile(initrd, 'utf8');
       loads.push({ args: names, kernel: await readFile(args[2] ?? '', 'utf8'), initrd: content });
     }
-    return ranWell();
+    return mounts(command, args);
   };
   await loadKernel(machine, partitions, join(disk, 'sys'));
   const [loaded] = loads;

@@ -1,0 +1,77 @@
+import type { WholeDiskSystem } from '#agent/boot/loader-kind.ts';
+import { type FoundChoice, findBootChoice, isReadable, partitionOf } from '#agent/kexec/find-boot-choice.ts';
+import { sizeOfImageFile } from '#agent/kexec/read-image-file.ts';
+import { mountHarmless, withMounted } from '#agent/storage/mount.ts';
+import { AppError, errorChain, errorCode } from '#shared/errors/app-error.ts';
+import type { Run } from '#shared/process/run.ts';
+
+/**
+ * Proves that the loader of a whole-disk image finds its kernel: its configuration is read as the loader reads it, by GRUB's
+ * own code too, and the files that it names have to be there. Only what is certain is refused: images have loaders, file
+ * systems and scripts that nobody here knows, and newer GRUBs.
+ * @param sysRoot differs only in tests
+ * @returns warnings: what isn't proved, and why
+ * @throws AppError `not_found` naming the file that the loader would not find
+ */
+export async function proveKernel(
+  run: Run,
+  { partitions, loader }: WholeDiskSystem,
+  sysRoot = '/sys',
+): Promise<readonly string[]> {
+  let choice: FoundChoice;
+  try {
+    choice = await findBootChoice(run, partitions, sysRoot);
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code === 'aborted') throw error;
+    return [unproved(errorChain(error))];
+  }
+  if (choice.loader !== loader) {
+    const started = loader ?? 'a boot loader that is not known';
+    return [unproved(`the machine starts ${started}, and the configuration that was found is ${choice.loader}'s`)];
+  }
+  for (const { device, path } of [choice.kernel, ...choice.initrds]) {
+    let missing: AppError | undefined;
+    try {
+      const partition = partitionOf(device, partitions, choice.partition);
+      if (!isReadable(partition)) return [unproved(`${path} is on ${partition.name} (${String(partition.fsType)})`)];
+      missing = await findMissing(run, partition.name, path);
+    } catch (error) {
+      if (!(error instanceof AppError) || error.code === 'aborted') throw error;
+      return [unproved(errorChain(error))];
+    }
+    if (missing === undefined) continue;
+    const what = `${choice.loader} would start "${choice.title}"`;
+    if (choice.hasFallback) return [unproved(`${what}, or another entry if that fails: ${errorChain(missing)}`)];
+    throw new AppError('not_found', `the image does not boot: ${what}`, { cause: missing });
+  }
+  return choice.loader === 'GRUB' ? proveReadable(run, choice) : [];
+}
+
+async function findMissing(run: Run, partition: string, path: string): Promise<AppError | undefined> {
+  return withMounted(run, partition, mountHarmless('ro'), async (root) => {
+    try {
+      if ((await sizeOfImageFile(root, path)) > 0) return undefined;
+      return new AppError('not_found', `${path} on ${partition} is empty`);
+    } catch (error) {
+      if (error instanceof AppError && error.code === 'not_found') return error;
+      throw error;
+    }
+  });
+}
+
+/** The ramdisk's GRUB may be older than the image's: where it doesn't read the file system, that is no proof of anything. */
+async function proveReadable(run: Run, { partition, file }: FoundChoice): Promise<readonly string[]> {
+  await run('blockdev', ['--flushbufs', partition.name]);
+  try {
+    await run('grub-fstest', [partition.name, 'cat', `(loop0)/${file}`], { onStdoutLine: () => undefined });
+    return [];
+  } catch (error) {
+    if (errorCode(error) !== 'command_failed') throw error;
+    const fsType = String(partition.fsType);
+    return [unproved(`the ramdisk's GRUB can't read /${file} on ${partition.name} (${fsType}): ${errorChain(error)}`)];
+  }
+}
+
+function unproved(reason: string): string {
+  return `it is not proved that the image's boot loader finds its kernel: ${reason}`;
+}
