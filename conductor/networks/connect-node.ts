@@ -99,6 +99,7 @@ const switchesAtOnce = 4;
  * @param oneWriter Default: there is no other conductor.
  * @param openCredential Default: none is stored.
  * @param onVlansKept called for VLANs that a switch refuses to remove
+ * @param drivers all there are, whose forms of names are known. Default: those of the networks file.
  */
 export function createNetworkConnector(
   networks: Networks,
@@ -106,6 +107,7 @@ export function createNetworkConnector(
   oneWriter: OneWriter = (_switchId, signal, work) => work(signal),
   openCredential: OpenCredential = async () => undefined,
   onVlansKept?: (switchId: string, vlans: readonly number[], error: unknown) => void,
+  drivers: readonly SwitchDriver[] = networks.switches.map(({ driver }) => switchDriver(driver)),
 ): NetworkConnector {
   const switches = new Map<string, KnownSwitch>();
   const switchOf = ({ switchEntry }: Pick<SwitchPortTarget, 'switchEntry'>): KnownSwitch => {
@@ -120,7 +122,7 @@ export function createNetworkConnector(
   };
   const neutron = networks.neutron && createNeutronConnector(networks.neutron);
   const driverOf = ({ driver }: SwitchEntry): SwitchDriver => switchDriver(driver);
-  const placesAt = { switches: networks.switches, driverOf };
+  const placesAt = { switches: networks.switches, driverOf, drivers };
   return {
     networks,
     neutron,

@@ -1,3 +1,4 @@
+import { sameSwitch } from '#conductor/networks/compare-places.ts';
 import type { LldpPort, SwitchDriver } from '#conductor/networks/switch-driver.ts';
 
 /** Where a card is plugged in, by the LLDP that it hears. Pure. */
@@ -18,6 +19,8 @@ export interface HeardPlace {
   readonly portId: string | undefined;
   /** Whether the networks file has the switch. */
   readonly isListed: boolean;
+  /** The neighbour of one that it has not, and the drivers whose forms of names are known. */
+  readonly unlisted?: { readonly neighbour: LldpNeighbour; readonly drivers: readonly SwitchDriver[] };
   /** Why the one or the other is not known, and what to do. */
   readonly unclear?: string;
 }
@@ -57,20 +60,23 @@ export function placeHeard<Switch extends HeardSwitch>(
   options: {
     readonly switches: readonly Switch[];
     readonly driverOf: (entry: Switch) => SwitchDriver;
+    /** Every one that there is. */
+    readonly drivers: readonly SwitchDriver[];
     readonly names?: ReadonlyMap<Switch, ReadonlyMap<string, string> | { readonly failure: string }>;
   },
 ): HeardPlace {
-  const { switches, driverOf, names } = options;
+  const { switches, driverOf, drivers, names } = options;
   const { chassisId, portId: said, description, systemName, systemDescription = '' } = neighbour;
   const entry = findHeardSwitch(switches, neighbour);
   if (!entry) {
-    const driver = switches.map(driverOf).find(({ chassisIdPerPort }) => chassisIdPerPort?.test(systemDescription));
-    if (!driver) return { switchId: chassisId, portId: said, isListed: false };
+    const driver = drivers.find(({ chassisIdPerPort }) => chassisIdPerPort?.test(systemDescription));
+    const unlisted = { neighbour, drivers };
+    if (!driver) return { switchId: chassisId, portId: said, isListed: false, unlisted };
     const name = systemName === undefined ? 'that shows no name' : `that calls itself ${systemName}`;
     const unclear =
       `hears a switch ${name}, port ${said}, with the chassis id ${chassisId}: its system (${driver.name}) sends one for ` +
       'each port, so add its name to the lldp_ids of its switch in the networks file';
-    return { switchId: undefined, portId: undefined, isListed: false, unclear };
+    return { switchId: undefined, portId: undefined, isListed: false, unlisted, unclear };
   }
   const driver = driverOf(entry);
   const known = names?.get(entry);
@@ -83,31 +89,6 @@ export function placeHeard<Switch extends HeardSwitch>(
     `hears switch ${entry.switchId} call its port ${said}${about}, which driver ${driver.name} can't tell the port of${why}: ` +
     'set port_id by hand';
   return { switchId: entry.switchId, portId: undefined, isListed: true, unclear };
-}
-
-/** Compares identities of switches: case, and the way in which a MAC address is written, don't count. */
-export function sameSwitch(one: string, other: string): boolean {
-  return identity(one) === identity(other);
-}
-
-const macForms = /^(?:[0-9a-f]{2}([:-]))(?:[0-9a-f]{2}\1){4}[0-9a-f]{2}$|^[0-9a-f]{4}\.[0-9a-f]{4}\.[0-9a-f]{4}$/;
-
-function identity(text: string): string {
-  const lower = text.toLowerCase();
-  return macForms.test(lower) ? lower.replaceAll(/[.:-]/g, '') : lower;
-}
-
-/** Compares names of ports: `Gi1/0/1` is `GigabitEthernet1/0/1`. */
-export function sameSwitchPort(one: string, other: string): boolean {
-  const [short, long] = [one.toLowerCase(), other.toLowerCase()].sort((a, b) => a.length - b.length);
-  if (short === long) return true;
-  const [brief, full] = [partsOf(short ?? ''), partsOf(long ?? '')];
-  return brief !== undefined && full?.number === brief.number && full.kind.startsWith(brief.kind);
-}
-
-function partsOf(name: string): { readonly kind: string; readonly number: string } | undefined {
-  const [, kind, number] = /^([a-z]+(?:-[a-z]+)*) ?(\d[\d/:.]*)$/.exec(name) ?? [];
-  return kind === undefined || number === undefined ? undefined : { kind, number };
 }
 
 /** The host of `ssh:192.0.2.1`, `https://192.0.2.1:443`, `netconf:[2001:db8::1]:830`. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { networkPurposes } from '#conductor/model/network-purposes.ts';
 import type { Bonds } from '#conductor/networks/bonds.ts';
-import { sameSwitch } from '#conductor/networks/hear-switches.ts';
+import { sameSwitch } from '#conductor/networks/compare-places.ts';
 import { loginFaults } from '#conductor/networks/login-faults.ts';
 import type { SwitchDriver } from '#conductor/networks/switch-driver.ts';
 

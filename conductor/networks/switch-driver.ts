@@ -176,6 +176,8 @@ export interface SwitchDriver {
   readonly portIdOf?: (said: LldpPort) => string | undefined;
   /** Matches the system descriptions of switches whose chassis id in LLDP is another at each port. */
   readonly chassisIdPerPort?: RegExp | undefined;
+  /** Matches the system descriptions of switches whose port ids in LLDP are aliases, which may look like other ports' names. */
+  readonly aliasesInLldp?: RegExp | undefined;
   /** Connects when it is first used. */
   connect(access: SwitchAccess): SwitchConnection;
 }

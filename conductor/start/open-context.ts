@@ -205,6 +205,7 @@ async function openOn(database: Database, configured: Configured): Promise<Opene
       oneSwitchWriter(database),
       (name) => openCredential({ db: database.db, secrets }, name),
       (switchId, vlans, err) => log.warn({ err, switchId, vlans }, 'VLANs not removed; a later move tries again'),
+      switchDrivers,
     ),
     inspectionRules,
     agents: createAgentClients(secrets, config.outbound.agents),

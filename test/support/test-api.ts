@@ -18,7 +18,7 @@ import type { Database } from '#conductor/kernel/db/open.ts';
 import { createMetrics } from '#conductor/kernel/metrics/metrics.ts';
 import { createNetworkConnector } from '#conductor/networks/connect-node.ts';
 import type { Networks } from '#conductor/networks/networks-file.ts';
-import { findSwitchDriver } from '#conductor/networks/switches/index.ts';
+import { findSwitchDriver, switchDrivers } from '#conductor/networks/switches/index.ts';
 import { openCredential } from '#conductor/sites/credentials.ts';
 import { createPluginFiles } from '#conductor/sites/plugins/plugin-store.ts';
 import { conductorSteps } from '#conductor/start/conductor-steps.ts';
@@ -109,6 +109,8 @@ async function openEngine(
       (name) => findSwitchDriver(name),
       undefined,
       (name) => openCredential({ db: database.db, secrets: testSecrets }, name),
+      undefined,
+      switchDrivers,
     ),
     metrics,
     stopping: new AbortController().signal,

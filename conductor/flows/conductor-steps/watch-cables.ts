@@ -2,7 +2,12 @@ import { askForHeardLldp } from '#conductor/agents/ask-agent.ts';
 import type { StepContext } from '#conductor/flows/step-context.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import { networkInterfaces, parseNetworkInterface } from '#conductor/networks/network-interfaces.ts';
-import { describeMovedCable, movedCablesIn, neighboursOf } from '#conductor/nodes/inspection/moved-cables.ts';
+import {
+  compareCablesIn,
+  describeMovedCable,
+  describeUncompared,
+  neighboursOf,
+} from '#conductor/nodes/inspection/moved-cables.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 import type { HeardLldp } from '#shared/wire/inventory.ts';
@@ -14,7 +19,7 @@ export async function startWatchingCables(context: StepContext): Promise<void> {
 
 /**
  * Compares where the deploy's own ramdisk has heard its ports to be with what is recorded, before any is moved to the
- * tenant's network; the node's history says what differs. A switch that is silent, or an agent that doesn't listen, is
+ * tenant's network; the node's history says what differs, and what can't be compared, which is no reason to refuse. A switch that is silent, or an agent that doesn't listen, is
  * no fault.
  * @throws AppError `conflict` where the networks file says `moved_cables: refuse`
  */
@@ -23,15 +28,23 @@ export async function checkCables(context: StepContext): Promise<void> {
   if (heard === undefined) return;
   const { networks } = context.networks;
   const placeOf = await context.networks.askPlaces(neighboursOf(heard), context.signal);
-  const moved = movedCablesIn(heard, await context.ports(), placeOf).map(describeMovedCable);
+  const cables = compareCablesIn(heard, await context.ports(), placeOf);
+  const moved = cables.moved.map(describeMovedCable);
   if (moved.length > 0 && networks.movedCables === 'refuse') {
     throw new AppError('conflict', `no port is moved: ${moved.join('; ')}`);
   }
   await context.record(async (tx) => {
-    for (const event of moved) {
+    const uncompared = cables.uncompared.map((cable) => ({
+      event: describeUncompared(cable),
+      severity: 'INFO' as const,
+    }));
+    for (const { event, severity } of [
+      ...moved.map((event) => ({ event, severity: 'ERROR' as const })),
+      ...uncompared,
+    ]) {
       await addHistory(tx, {
         nodeUuid: context.node.uuid,
-        severity: 'ERROR',
+        severity,
         eventType: 'network',
         event,
         conductor: context.config.conductorName,

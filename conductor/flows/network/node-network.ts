@@ -18,7 +18,7 @@ import {
 } from '#conductor/networks/network-interfaces.ts';
 import type { NeutronLook } from '#conductor/networks/neutron/connect-by-neutron.ts';
 import { findInventory } from '#conductor/nodes/inspection/inventory-store.ts';
-import { describeMovedCable, movedCablesIn } from '#conductor/nodes/inspection/moved-cables.ts';
+import { compareCablesIn, describeMovedCable, describeUncompared } from '#conductor/nodes/inspection/moved-cables.ts';
 import { nameOthersPort } from '#conductor/nodes/node-ownership.ts';
 import { listPortGroups } from '#conductor/nodes/ports/bond-numbers.ts';
 import { listNodePorts, listOthersAt, listVifs } from '#conductor/nodes/ports/port-store.ts';
@@ -145,7 +145,7 @@ export async function findSharedBonds(
   return faults;
 }
 
-/** Ports of the node that its last inventory has heard elsewhere than they are said to be: another node's port would be moved. */
+/** Ports of the node that its last inventory has heard elsewhere than they are said to be (another node's port would be moved), or where that isn't known. */
 export async function warnOfCables(
   { db, networks }: Pick<EngineContext, 'db' | 'networks'>,
   node: Pick<NodeRow, 'uuid' | 'networkInterface'>,
@@ -154,6 +154,9 @@ export async function warnOfCables(
   const kept = await findInventory(db, node.uuid);
   const inventory = InventoryDocument.safeParse(kept?.inventory);
   if (!kept || !inventory.success) return [];
-  const moved = movedCablesIn(inventory.data, await listNodePorts(db, node.uuid), networks.placeOf);
-  return moved.map((cable) => `${describeMovedCable(cable)} (as inventoried ${kept.collectedAt.toISOString()}).`);
+  const { moved, uncompared } = compareCablesIn(inventory.data, await listNodePorts(db, node.uuid), networks.placeOf);
+  // a switch of the networks file is asked for its ports' names where a flow compares them
+  const unlisted = uncompared.filter(({ heard }) => !heard.isListed);
+  const said = [...moved.map(describeMovedCable), ...unlisted.map(describeUncompared)];
+  return said.map((words) => `${words} (as inventoried ${kept.collectedAt.toISOString()}).`);
 }

@@ -1,12 +1,7 @@
 import type { PortRow } from '#conductor/kernel/db/schema/port.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
-import {
-  type HeardPlace,
-  type LldpNeighbour,
-  type PlaceOf,
-  sameSwitch,
-  sameSwitchPort,
-} from '#conductor/networks/hear-switches.ts';
+import { type Comparison, comparePorts, compareSwitches, sameSwitch } from '#conductor/networks/compare-places.ts';
+import type { HeardPlace, LldpNeighbour, PlaceOf } from '#conductor/networks/hear-switches.ts';
 import { type ParsedLldp, parseLldp } from '#conductor/nodes/inspection/parse-lldp.ts';
 import { parseMacAddress } from '#shared/mac-address.ts';
 import type { HeardLldp } from '#shared/wire/inventory.ts';
@@ -20,20 +15,29 @@ export interface MovedCable {
   readonly heard: HeardPlace;
 }
 
+/** Cables that are elsewhere than recorded, and those of which that can't be known. */
+export interface ComparedCables {
+  readonly moved: readonly MovedCable[];
+  readonly uncompared: readonly MovedCable[];
+}
+
 /** @param heardBy what the port's card has heard */
-export function findMovedCables<Port extends PluggedPort>(
+export function compareCables<Port extends PluggedPort>(
   ports: readonly Port[],
   heardBy: (port: Port) => HeardPlace | undefined,
-): MovedCable[] {
-  return ports.flatMap((port) => {
+): ComparedCables {
+  const compared = ports.flatMap((port) => {
     const heard = heardBy(port);
-    return heard && isElsewhere(port.localLinkConnection, heard) ? [{ port, heard }] : [];
+    return heard ? [{ port, heard, found: compare(port.localLinkConnection, heard) }] : [];
   });
+  const those = (wanted: Comparison): MovedCable[] =>
+    compared.flatMap(({ found, port, heard }) => (found === wanted ? [{ port, heard }] : []));
+  return { moved: those('other'), uncompared: those('unknown') };
 }
 
 /** The same from an inventory, or what an agent has heard. */
-export function movedCablesIn(heard: HeardLldp, ports: readonly PluggedPort[], placeOf: PlaceOf): MovedCable[] {
-  return findMovedCables(ports, ({ address }) => {
+export function compareCablesIn(heard: HeardLldp, ports: readonly PluggedPort[], placeOf: PlaceOf): ComparedCables {
+  return compareCables(ports, ({ address }) => {
     const card = heard.interfaces.find(({ mac_address: mac }) => parseMacAddress(mac ?? '') === address);
     const neighbour = card?.lldp ? neighbourIn(parseLldp(card.lldp)) : undefined;
     return neighbour && placeOf(neighbour);
@@ -50,6 +54,17 @@ export function describeMovedCable({ port: { address, localLinkConnection }, hea
   return (
     `${address} is plugged into ${atSwitchPort({ switch_id: switchId, port_id: portId })}, but its local_link_connection says ` +
     `${atSwitchPort(localLinkConnection)}, whose switch port would be moved: correct it, or the cable`
+  );
+}
+
+export function describeUncompared({ port: { address, localLinkConnection }, heard }: MovedCable): string {
+  if (heard.unclear !== undefined) return `${address} ${heard.unclear}`;
+  const { chassisId, portId, systemName, description } = neighbourOf(heard);
+  const named = systemName === undefined ? '' : ` (${systemName})`;
+  const about = description === undefined || description === portId ? '' : ` (${description})`;
+  return (
+    `${address} hears switch ${chassisId}${named} port ${portId}${about}; whether that is what its local_link_connection says, ` +
+    `${atSwitchPort(localLinkConnection)}, is not known: these names are of other kinds, and the networks file does not list the switch`
   );
 }
 
@@ -86,18 +101,30 @@ export function linkConnection(neighbour: LldpNeighbour | undefined, placeOf: Pl
   return { switch_id: switchId, port_id: portId, ...(systemName === undefined ? {} : { switch_info: systemName }) };
 }
 
-/** Both name a switch, or a port, and not the same. */
-function isElsewhere({ switch_id: switchId, port_id: portId }: JsonObject, heard: HeardPlace): boolean {
-  if (isOther(switchId, heard.switchId, sameSwitch)) return true;
-  // a listed switch has its driver's names; of others nobody knows how their ports are written
-  const samePort = heard.isListed ? sameText : sameSwitchPort;
-  return isOther(portId, heard.portId, samePort);
+/** Compares a cable's switch and port, so far as both are recorded; one that is not is none that differs. */
+function compare(recorded: JsonObject, heard: HeardPlace): Comparison {
+  const [switchId, portId, info] = ['switch_id', 'port_id', 'switch_info'].map((name) => textOf(recorded[name]));
+  if (heard.isListed) return compareListed(switchId, portId, heard);
+  const neighbour = neighbourOf(heard);
+  const atSwitch =
+    switchId === undefined ? 'same' : compareSwitches(switchId, info, neighbour, heard.switchId === undefined);
+  // of a switch that isn't known to be the recorded one the port says nothing
+  if (atSwitch !== 'same' || portId === undefined) return atSwitch;
+  return comparePorts(portId, neighbour, heard.unlisted?.drivers ?? []);
 }
 
-function isOther(recorded: unknown, heard: string | undefined, isSame: typeof sameText): boolean {
-  return typeof recorded === 'string' && heard !== undefined && !isSame(recorded, heard);
+/** A switch of the networks file has its driver's names. */
+function compareListed(switchId: string | undefined, portId: string | undefined, heard: HeardPlace): Comparison {
+  if (switchId !== undefined && heard.switchId !== undefined && !sameSwitch(switchId, heard.switchId)) return 'other';
+  if (portId === undefined) return 'same';
+  if (heard.portId === undefined) return 'unknown';
+  return portId.toLowerCase() === heard.portId.toLowerCase() ? 'same' : 'other';
 }
 
-function sameText(one: string, other: string): boolean {
-  return one.toLowerCase() === other.toLowerCase();
+function neighbourOf({ unlisted, switchId, portId }: HeardPlace): LldpNeighbour {
+  return unlisted?.neighbour ?? { chassisId: switchId ?? '', portId: portId ?? '', managementAddresses: [] };
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
 }

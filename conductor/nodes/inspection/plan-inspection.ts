@@ -4,7 +4,8 @@ import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { PlaceOf } from '#conductor/networks/hear-switches.ts';
 import { withCapability } from '#conductor/nodes/boot/boot-mode.ts';
 import {
-  findMovedCables,
+  compareCables,
+  describeUncompared,
   linkConnection,
   type MovedCable,
   neighbourIn,
@@ -33,7 +34,7 @@ export interface InspectionPlan {
   }[];
   /** Ports that are plugged in elsewhere than their `local_link_connection` says; what it says stays. */
   readonly movedCables: readonly MovedCable[];
-  /** Why ports without a `local_link_connection` get none from what they hear. */
+  /** Why ports without a `local_link_connection` get none from what they hear, and of others it is not known whether they have moved. */
   readonly unclear: readonly string[];
   /** Under the names of Ironic's hooks. */
   readonly pluginData: {
@@ -74,6 +75,7 @@ export function planInspection(
     return neighbour && placeOf(neighbour);
   };
   const nicOf = (port: PortRow) => all.find((each) => each.mac_address === port.address);
+  const cables = compareCables(ports, (port) => placeBy(nicOf(port)));
   const known = new Set(ports.map((port) => port.address));
   const added = valid.filter((nic) => !known.has(nic.mac_address));
   const unlinked = [...ports.filter((port) => isEmpty(port.localLinkConnection)).map(nicOf), ...added];
@@ -95,11 +97,14 @@ export function planInspection(
       };
       return isEmpty(change) ? [] : [{ port, change }];
     }),
-    movedCables: findMovedCables(ports, (port) => placeBy(nicOf(port))),
-    unclear: unlinked.flatMap((nic) => {
-      const unclear = placeBy(nic)?.unclear;
-      return nic && unclear !== undefined ? `${nic.mac_address} ${unclear}` : [];
-    }),
+    movedCables: cables.moved,
+    unclear: [
+      ...unlinked.flatMap((nic) => {
+        const unclear = placeBy(nic)?.unclear;
+        return nic && unclear !== undefined ? `${nic.mac_address} ${unclear}` : [];
+      }),
+      ...cables.uncompared.map(describeUncompared),
+    ],
     pluginData: { all_interfaces: byName(all), valid_interfaces: byName(valid), parsed_lldp: parsedLldp },
   };
 }

@@ -63,6 +63,7 @@ export function commandLineDriver(os: SwitchOs): SwitchDriver {
       (({ portId, description }) =>
         [portId, description ?? ''].map((said) => os.portName?.(said) ?? said).find((name) => os.portId.test(name))),
     chassisIdPerPort: os.chassisIdPerPort,
+    aliasesInLldp: os.aliasesInLldp,
     connect: (access) => {
       const { transport } = requireEndpoint(access.endpoint, transports);
       const rows = os.rowsOver?.[transport] ?? os;

@@ -120,6 +120,8 @@ export interface SwitchOs extends SwitchRows {
   };
   /** Matches the system descriptions of those that send another chassis id at each port. */
   readonly chassisIdPerPort?: RegExp;
+  /** Matches the system descriptions of those whose port ids in LLDP are aliases. */
+  readonly aliasesInLldp?: RegExp;
   /** Rows in place of these, for a transport that takes other words than the command line. */
   readonly rowsOver?: Readonly<Partial<Record<SwitchTransport, SwitchRows>>>;
 }

@@ -16,6 +16,7 @@ export const sonic: SwitchOs = {
   // neither has been set, it is the switch's address, and the name of the port
   portIdOf: ({ portId: said, description = '' }) =>
     /^([\da-f]{2}:){5}[\da-f]{2}$/i.test(said) && portId.test(description) ? description : undefined,
+  aliasesInLldp: /\bSONiC\b/i,
   lldpNames: {
     commands: ['sonic-cfggen -d --print-data'],
     parse: ([text]) => {

@@ -47,7 +47,10 @@ export function isVlanUsed(database: Database, name: string): boolean {
   if (Object.keys(database.VLAN[name] ?? {}).some((field) => !fieldsOfBareVlan.has(field))) return true;
   return Object.entries(database).some(
     ([table, entries]) =>
-      !tablesOfEachVlan.has(table) && JSON.stringify(entries).split(/[^\w./:-]+/).includes(name),
+      !tablesOfEachVlan.has(table) &&
+      JSON.stringify(entries)
+        .split(/[^\w./:-]+/)
+        .includes(name),
   );
 }
 
