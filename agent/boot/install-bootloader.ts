@@ -199,10 +199,10 @@ async function raidPlaces({ run }: Context, target: Target, esps: readonly Probe
 }
 
 /** The loader that the firmware tries first. */
-async function loaderOf(run: Run, [first]: readonly FoundPlaces[]): Promise<LoaderKind | undefined> {
-  const path = first?.loaders[0]?.path;
-  if (first === undefined || path === undefined) return undefined;
-  return withMounted(run, first.device, readOnlyEsp, (root) => loaderKindOf(root, path));
+async function loaderOf(run: Run, found: readonly FoundPlaces[]): Promise<LoaderKind | undefined> {
+  const inOrder = found.flatMap(({ device, loaders }) => loaders.map(({ path }) => ({ device, path })));
+  const [first] = inOrder;
+  return first && withMounted(run, first.device, readOnlyEsp, (root) => loaderKindOf(root, first.path));
 }
 
 const readOnlyEsp = { type: 'vfat', options: ['ro', 'nosuid', 'nodev', 'noexec'] } as const;

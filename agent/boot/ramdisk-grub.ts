@@ -30,7 +30,7 @@ const sectorBytes = 512;
 export interface GrubRoot {
   readonly folder: string;
   readonly uuid: string;
-  /** As of `RootFileSystem`: the kernel has to be given it. */
+  /** The root's, where it is not what Linux mounts by itself: the kernel has to be given it. */
   readonly subvolume?: string | undefined;
 }
 

@@ -32,14 +32,18 @@ export function chooseSubvolume(
   const silent = found.filter(({ rootsByItsWords }) => rootsByItsWords.length === 0);
   const started = found.filter(({ path }) => path === byDefault);
   const known = silent.filter(({ path }) => wellKnown.has(path));
-  const candidates = [
+  const inOrder = [
     started.filter((each) => silent.includes(each) || naming.includes(each)),
     naming,
     started,
     silent.length > 1 && known.length > 0 ? known : silent,
-  ].find(({ length }) => length > 0);
-  const [only] = candidates ?? [];
-  if (only && candidates?.length === 1) return only;
+  ];
+  // of two that one rule finds none is the root, whatever the next rule says
+  for (const candidates of inOrder) {
+    const [only, another] = candidates;
+    if (only && !another) return only;
+    if (another) break;
+  }
   throw new AppError(
     'conflict',
     `which subvolume of the btrfs on ${device} is the root is not known: ${found.map(describe).join(', ')} hold Linux systems; ` +
@@ -63,7 +67,7 @@ const byNumber = /^subvolid=(\d+)$/;
  * Subvolumes that mount options name; the number of the top is the top. Pure.
  * @param options such as `defaults,subvol=/@,compress=zstd`
  */
-export function subvolumesIn(options: string): readonly string[] {
+function subvolumesIn(options: string): readonly string[] {
   const all = options.split(',');
   const named = all.flatMap((each) => (each.startsWith('subvol=') ? [pathOf(each.slice('subvol='.length))] : []));
   if (named.length > 0) return named;

@@ -36,9 +36,9 @@ export async function findPartition(
   others: readonly BlockDevice[],
 ): Promise<FoundPartition> {
   if (file.partition === undefined) return searchPartition(run, file.path, disk);
-  const name = namedPartition(String(file.partition), disk, others);
-  const [probed] = disk.partitions.filter((each) => each.name === name);
-  return { name, subvolume: await findRootSubvolume(run, { name, fsType: probed?.fsType }) };
+  const wanted = namedPartition(String(file.partition), disk, others);
+  const probed = disk.partitions.find(({ name }) => name === wanted);
+  return { name: wanted, subvolume: await findRootSubvolume(run, { name: wanted, fsType: probed?.fsType }) };
 }
 
 /** Pure. */

@@ -36,10 +36,10 @@ export async function findRootSubvolume(
 ): Promise<string | undefined> {
   if (fsType !== undefined && fsType !== 'btrfs') return undefined;
   const mounted = await withMounted(run, name, mountHarmless('ro'), async (root) =>
-    (await statfs(root)).type === btrfsMagic ? lookAt(root, pathInside(await mountedSubvolume(root))) : undefined,
+    (await statfs(root)).type === btrfsMagic ? { system: await lookAt(root, await mountedSubvolume(root)) } : undefined,
   );
   if (mounted === undefined) return undefined;
-  const [byDefault] = mounted;
+  const byDefault = mounted.system;
   const words = byDefault?.rootsByItsWords ?? [];
   if (byDefault && words.every((root) => root === byDefault.path)) return undefined;
   const below = await withMounted(run, name, mountHarmless('ro', '/'), findSystems);
@@ -75,9 +75,9 @@ async function findSystems(top: string): Promise<readonly SystemSubvolume[]> {
     }
   };
   await collect('', 2);
-  const found: SystemSubvolume[] = [];
-  for (const path of paths) found.push(...(await lookAt(join(top, path), path)));
-  return found;
+  const found: (SystemSubvolume | undefined)[] = [];
+  for (const path of paths) found.push(await lookAt(join(top, path), path));
+  return found.filter((each) => each !== undefined);
 }
 
 async function listFolders(top: string, path: string): Promise<string[]> {
@@ -90,14 +90,15 @@ async function isSubvolume(top: string, path: string): Promise<boolean> {
 }
 
 /**
- * The system of a subvolume, or none.
+ * The system of a subvolume; `undefined` = it holds none.
  * @param root the folder that shows it
  * @param path of it, inside its file system
  */
-async function lookAt(root: string, path: string): Promise<readonly [] | readonly [SystemSubvolume]> {
-  if (!(await holdsSystem(root))) return [];
+async function lookAt(root: string, path: string): Promise<SystemSubvolume | undefined> {
+  if (!(await holdsSystem(root))) return undefined;
   const inFstab = rootsInFstab(await readText(root, 'etc/fstab'));
-  return [{ path, rootsByItsWords: inFstab.length > 0 ? inFstab : await rootsByLoader(root) }];
+  const rootsByItsWords = inFstab.length > 0 ? inFstab : await rootsByLoader(root);
+  return { path: path.split('/').filter(Boolean).join('/'), rootsByItsWords };
 }
 
 async function rootsByLoader(root: string): Promise<readonly string[]> {
@@ -117,10 +118,6 @@ async function readText(root: string, path: string): Promise<string> {
   await using handle = await open(inside);
   const { buffer, bytesRead } = await handle.read(Buffer.alloc(Math.min(found.size, maxFileBytes)));
   return buffer.subarray(0, bytesRead).toString();
-}
-
-function pathInside(subvolume: string): string {
-  return subvolume.split('/').filter(Boolean).join('/');
 }
 
 async function exists(path: string): Promise<boolean> {

@@ -1,4 +1,3 @@
-import type { LldpNeighbour } from '#conductor/networks/hear-switches.ts';
 import type { LldpPort, SwitchDriver } from '#conductor/networks/switch-driver.ts';
 
 /**
@@ -8,6 +7,14 @@ import type { LldpPort, SwitchDriver } from '#conductor/networks/switch-driver.t
 
 /** `unknown`: these are not names of one kind, which says neither that they mean one thing nor that they mean two. */
 export type Comparison = 'same' | 'other' | 'unknown';
+
+/** A neighbour as it describes itself. */
+export interface LldpNeighbour extends LldpPort {
+  readonly chassisId: string;
+  readonly systemName?: string | undefined;
+  readonly systemDescription?: string | undefined;
+  readonly managementAddresses: readonly string[];
+}
 
 type NamingDriver = Pick<SwitchDriver, 'portIdOf' | 'aliasesInLldp'>;
 
@@ -95,7 +102,7 @@ function sameHost(one: string, other: string): boolean {
 }
 
 /** Compares names of ports: `Gi1/0/1` is `GigabitEthernet1/0/1`. */
-export function sameSwitchPort(one: string, other: string): boolean {
+function sameSwitchPort(one: string, other: string): boolean {
   const [short, long] = [one.toLowerCase(), other.toLowerCase()].sort((a, b) => a.length - b.length);
   if (short === long) return true;
   if (isMac(one) && isMac(other)) return sameSwitch(one, other);

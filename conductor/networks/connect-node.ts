@@ -1,6 +1,7 @@
 import { isolated } from '#conductor/model/port-vlans.ts';
 import type { SwitchBond } from '#conductor/model/switch-bond.ts';
-import { findHeardSwitch, type LldpNeighbour, type PlaceOf, placeHeard } from '#conductor/networks/hear-switches.ts';
+import type { LldpNeighbour } from '#conductor/networks/compare-places.ts';
+import { findHeardSwitch, type PlaceOf, placeHeard } from '#conductor/networks/hear-switches.ts';
 import {
   type Destination,
   type NetworkPort,

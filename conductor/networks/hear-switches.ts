@@ -1,15 +1,7 @@
-import { sameSwitch } from '#conductor/networks/compare-places.ts';
-import type { LldpPort, SwitchDriver } from '#conductor/networks/switch-driver.ts';
+import { type LldpNeighbour, sameSwitch } from '#conductor/networks/compare-places.ts';
+import type { SwitchDriver } from '#conductor/networks/switch-driver.ts';
 
 /** Where a card is plugged in, by the LLDP that it hears. Pure. */
-
-/** A neighbour as it describes itself. */
-export interface LldpNeighbour extends LldpPort {
-  readonly chassisId: string;
-  readonly systemName?: string | undefined;
-  readonly systemDescription?: string | undefined;
-  readonly managementAddresses: readonly string[];
-}
 
 /** `undefined` = not known: it is neither recorded nor compared. */
 export interface HeardPlace {

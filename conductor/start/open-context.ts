@@ -19,7 +19,7 @@ import { createMetrics } from '#conductor/kernel/metrics/metrics.ts';
 import { loadSecrets } from '#conductor/kernel/secrets/key-file.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 import type { TraceConfig } from '#conductor/kernel/traces/trace-settings.ts';
-import { createNetworkConnector } from '#conductor/networks/connect-node.ts';
+import { createNetworkConnector, type NetworkConnector } from '#conductor/networks/connect-node.ts';
 import { type Networks, noNetworks, parseNetworksFile } from '#conductor/networks/networks-file.ts';
 import type { OneWriter } from '#conductor/networks/switch-rounds.ts';
 import { findSwitchDriver, switchDrivers } from '#conductor/networks/switches/index.ts';
@@ -169,8 +169,23 @@ async function endEarlierLife({ db, exclusive }: Database, { conductorName }: Co
   await makeOpenFlowsDue(db);
 }
 
+function connectNetworks(
+  { networks, options: { log } }: Configured,
+  database: Database,
+  secrets: Secrets,
+): NetworkConnector {
+  return createNetworkConnector(
+    networks,
+    (name) => findSwitchDriver(name),
+    oneSwitchWriter(database),
+    (name) => openCredential({ db: database.db, secrets }, name),
+    (switchId, vlans, err) => log.warn({ err, switchId, vlans }, 'VLANs not removed; a later move tries again'),
+    switchDrivers,
+  );
+}
+
 async function openOn(database: Database, configured: Configured): Promise<OpenedContext> {
-  const { config, networks, inspectionRules, options } = configured;
+  const { config, inspectionRules, options } = configured;
   const { log } = options;
   const secrets = options.secrets ?? (await loadSecrets(config));
   const basics = { db: database.db, clock: systemClock, log };
@@ -199,14 +214,7 @@ async function openOn(database: Database, configured: Configured): Promise<Opene
     drivers,
     conductors,
     metrics,
-    networks: createNetworkConnector(
-      networks,
-      (name) => findSwitchDriver(name),
-      oneSwitchWriter(database),
-      (name) => openCredential({ db: database.db, secrets }, name),
-      (switchId, vlans, err) => log.warn({ err, switchId, vlans }, 'VLANs not removed; a later move tries again'),
-      switchDrivers,
-    ),
+    networks: connectNetworks(configured, database, secrets),
     inspectionRules,
     agents: createAgentClients(secrets, config.outbound.agents),
     pluginFiles: createPluginFiles(database.db),

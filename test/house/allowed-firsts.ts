@@ -10,7 +10,10 @@ export const allowedFirsts: Allowed = {
   'agent/boot/efibootmgr.ts': [1, 'efibootmgr prints one such line'],
   'agent/boot/find-deployed-disk.ts': [1, 'to show'],
   'agent/boot/grub.ts': [1, 'our own search, which refuses several'],
-  'agent/boot/install-bootloader.ts': [1, 'the ESP that write_image has made; entries name all'],
+  'agent/boot/install-bootloader.ts': [
+    2,
+    'the ESP that write_image has made; entries name all; of the order that boot entries are written in',
+  ],
   'agent/boot/raid-boot-partitions.ts': [2, "any of a disk's own kind serves"],
   'agent/boot/require-grub-readable.ts': [1, 'they are sorted: the newest'],
   'agent/boot/spread-esp.ts': [2, 'the array of these very members; of several reasons one is told'],

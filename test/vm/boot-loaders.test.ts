@@ -187,12 +187,15 @@ test('a whole-disk image whose loader would not find its kernel is refused', asy
   const inRoot = (command: string) =>
     sendLine(`mount /dev/vda3 /mnt; cd /mnt/boot; ${command}; cd /; umount /mnt; sync`);
   expect(await inRoot('ls; for each in vmlinuz-*; do mv $each away-$each; done')).toContain('vmlinuz-');
+  onTestFinished(async () => {
+    await inRoot('for each in away-*; do mv $each ${each#away-}; done');
+  });
   const answer = await installBootloader();
   expect(answer.command_status).toBe('FAILED');
-  expect(answer.command_error?.details).toMatch(
-    /the image does not boot: GRUB would start "[^"]+": the image has no file \/boot\/vmlinuz-/,
+  // a link of Debian's to the newest
+  expect(answer.command_error?.details).toBe(
+    'the image does not boot: GRUB would start "Debian": the image has no file /vmlinuz',
   );
-  await inRoot('for each in away-*; do mv $each ${each#away-}; done');
 });
 
 test('a full variable store: the old entry stays; without it no success but by a removable path, with a warning', async () => {

@@ -93,7 +93,7 @@ async function request(
 
 /** Some servers call the whole file a range of it. */
 function isFromStart({ status, headers }: HttpAnswer): boolean {
-  return status === 206 && /^bytes 0-/.test(headers.get('content-range') ?? '');
+  return status === 206 && headers.get('content-range')?.startsWith('bytes 0-') === true;
 }
 
 function checkAnswer(answer: HttpAnswer, url: string, piece: Piece, fileBytes: number): void {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import type { LldpNeighbour } from '#conductor/networks/compare-places.ts';
 import { createNetworkConnector } from '#conductor/networks/connect-node.ts';
-import type { LldpNeighbour } from '#conductor/networks/hear-switches.ts';
 import { noNetworks, type SwitchEntry } from '#conductor/networks/networks-file.ts';
 import type { SwitchDriver } from '#conductor/networks/switch-driver.ts';
 import { findSwitchDriver, switchDrivers, switchOperatingSystems } from '#conductor/networks/switches/index.ts';
@@ -111,7 +111,7 @@ function wordOf({ moved, uncompared }: ReturnType<typeof compareCablesIn>): stri
 }
 
 describe('a switch that no networks file lists, as of Neutron', () => {
-  /** What LLDP says of switch and port. */
+  /** A switch and port as LLDP describes them. */
   const says = (chassis: readonly string[], port: readonly string[]) => {
     const lldp = tlvsOf(
       [...chassis.map((each) => `lldp.eth0.chassis.${each}`), ...port.map((each) => `lldp.eth0.port.${each}`)].join(

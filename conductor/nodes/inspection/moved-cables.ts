@@ -1,7 +1,13 @@
 import type { PortRow } from '#conductor/kernel/db/schema/port.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
-import { type Comparison, comparePorts, compareSwitches, sameSwitch } from '#conductor/networks/compare-places.ts';
-import type { HeardPlace, LldpNeighbour, PlaceOf } from '#conductor/networks/hear-switches.ts';
+import {
+  type Comparison,
+  comparePorts,
+  compareSwitches,
+  type LldpNeighbour,
+  sameSwitch,
+} from '#conductor/networks/compare-places.ts';
+import type { HeardPlace, PlaceOf } from '#conductor/networks/hear-switches.ts';
 import { type ParsedLldp, parseLldp } from '#conductor/nodes/inspection/parse-lldp.ts';
 import { parseMacAddress } from '#shared/mac-address.ts';
 import type { HeardLldp } from '#shared/wire/inventory.ts';
@@ -106,10 +112,12 @@ function compare(recorded: JsonObject, heard: HeardPlace): Comparison {
   const [switchId, portId, info] = ['switch_id', 'port_id', 'switch_info'].map((name) => textOf(recorded[name]));
   if (heard.isListed) return compareListed(switchId, portId, heard);
   const neighbour = neighbourOf(heard);
-  const atSwitch =
-    switchId === undefined ? 'same' : compareSwitches(switchId, info, neighbour, heard.switchId === undefined);
-  // of a switch that isn't known to be the recorded one the port says nothing
-  if (atSwitch !== 'same' || portId === undefined) return atSwitch;
+  if (switchId !== undefined) {
+    const atSwitch = compareSwitches(switchId, info, neighbour, heard.switchId === undefined);
+    // of a switch that isn't known to be the recorded one the port says nothing
+    if (atSwitch !== 'same') return atSwitch;
+  }
+  if (portId === undefined) return 'same';
   return comparePorts(portId, neighbour, heard.unlisted?.drivers ?? []);
 }
 
