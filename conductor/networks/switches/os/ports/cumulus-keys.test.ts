@@ -168,3 +168,10 @@ test('802.1X of a port is not known, nor is it what lists of access, a descripti
   };
   expect(isolatedIn(apart)).toEqual(ports.filter((port) => port !== 'swp4'));
 });
+
+test('a port keeps the network of a range, whatever its own key, or that of a narrower range, adds', () => {
+  const own = { link: { mtu: 9216 }, bridge: { domain: { br_default: { learning: 'on' } } } };
+  const { found } = parse({ interface: { 'swp1-3': inVlan, 'swp2-3': { link: { mtu: 9216 } }, swp1: own } });
+  expect(['swp1', 'swp2', 'swp3'].map((port) => isIsolated(found.get(port) ?? 'other'))).toEqual([false, false, false]);
+  expect(['swp2', 'swp3'].map((port) => found.get(port))).toEqual([portVlans(10), portVlans(10)]);
+});
