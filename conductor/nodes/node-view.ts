@@ -1,7 +1,7 @@
 import type { AgentSessionRow } from '#conductor/kernel/db/schema/agent.ts';
 import type { FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
-import { mask, maskDocument } from '#conductor/kernel/secrets/mask-document.ts';
+import { maskDocument } from '#conductor/kernel/secrets/mask-document.ts';
 import type { FlowKindName } from '#conductor/model/flow-states.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { interfaceKinds, type NodeField, nodeFieldVersions } from '#conductor/model/node-words.ts';
@@ -12,6 +12,7 @@ import { describePort } from '#conductor/networks/switch-driver.ts';
 import { listMissing } from '#conductor/nodes/driver-info.ts';
 import { columnName } from '#conductor/nodes/node-fields.ts';
 import { interfaceOf } from '#conductor/nodes/node-interfaces.ts';
+import { mask } from '#shared/secret-words.ts';
 
 /** Values that the API shows of a node beside its row (`node-surroundings.ts` reads them). */
 export interface NodeSurroundings {

@@ -11,13 +11,13 @@ import {
   webhooks,
 } from '#conductor/kernel/db/schema/webhook.ts';
 import { webhookEventFilters } from '#conductor/kernel/outbox.ts';
-import { mask } from '#conductor/kernel/secrets/mask-document.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 import type { DeliveryState } from '#conductor/model/site/transitions.ts';
 import { isUuid } from '#conductor/nodes/node-store.ts';
 import { apiTime } from '#conductor/nodes/node-view.ts';
 import { newWebhookSecret, webhookSecretFault } from '#conductor/webhooks/sign.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { mask } from '#shared/secret-words.ts';
 
 interface StoreContext {
   readonly db: Queryable;

@@ -22,10 +22,13 @@ test('of much output on stderr the end is kept', async () => {
 });
 
 test('what a program says is judged before a secret is hidden in it', async () => {
-  const failing = run('sh', ['-c', 'echo Unable >&2; exit 1'], { secrets: ['b'], judge: (words) => ({ words }) });
+  const failing = run('sh', ['-c', 'echo Un4ble is unable >&2; exit 1'], {
+    secrets: ['Un4ble', 'is'],
+    judge: (words) => ({ words }),
+  });
   await expect(failing).rejects.toMatchObject({
-    message: expect.stringContaining('Una******le') as string,
-    details: { words: 'Unable', exitCode: 1 },
+    message: expect.stringContaining('exited with 1: ****** is unable') as string,
+    details: { words: 'Un4ble is unable', exitCode: 1 },
   });
 });
 

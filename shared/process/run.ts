@@ -5,6 +5,7 @@ import type { Readable, Writable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
+import { hideSecrets, mask } from '#shared/secret-words.ts';
 
 /** The only file that starts processes: an argv, never a shell. */
 
@@ -74,7 +75,7 @@ export const run: Run = async (command, args, options = {}) => {
   options.log?.debug({ argv: name, exitCode, durationMs: Math.round(result.durationMs) }, 'command ended');
   if (!(options.okExitCodes ?? [0]).includes(exitCode)) {
     const words = result.stderr.trim() || result.stdout.trim();
-    const output = hide(words.slice(-maxErrorText), options.secrets);
+    const output = hideSecrets(() => options.secrets ?? [])(words.slice(-maxErrorText));
     throw new AppError('command_failed', `${name} exited with ${exitCode}${output ? `: ${output}` : ''}`, {
       details: { ...options.judge?.(words), exitCode },
     });
@@ -278,11 +279,9 @@ function killGroup(child: ChildProcess): void {
 }
 
 function describe(command: string, args: readonly string[], secrets?: readonly string[]): string {
-  return hide([command, ...args].join(' '), secrets);
-}
-
-function hide(text: string, secrets: readonly string[] = []): string {
-  return secrets.filter(Boolean).reduce((hidden, secret) => hidden.replaceAll(secret, '******'), text);
+  // an argument is a secret or is none, and may hold one
+  const hide = hideSecrets(() => secrets ?? []);
+  return [command, ...args.map((arg) => (secrets?.includes(arg) ? mask : hide(arg)))].join(' ');
 }
 
 /** Also for the one other place that starts processes, `shared/terminal`. */

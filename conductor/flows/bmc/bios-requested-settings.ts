@@ -11,6 +11,7 @@ import {
 import { checkSettings } from '#shared/bios/check-settings.ts';
 import { efiSettings } from '#shared/bios/efi-settings.ts';
 import { AppError, errorChain, errorCode, faultOf, inSituation, isRetryable } from '#shared/errors/app-error.ts';
+import { hideEchoed } from '#shared/secret-words.ts';
 
 interface PlannedBiosStep {
   readonly interface: string;
@@ -72,9 +73,8 @@ export function withoutSecrets(
   wanted: readonly WantedBiosSetting[],
   known: ReadonlyMap<string, BiosSetting>,
 ): string {
-  return wanted
-    .filter(({ name, value }) => value !== '' && mayBeSecret(known.get(name)))
-    .reduce((words, { value }) => words.replaceAll(value, '******'), text);
+  const passwords = wanted.filter(({ name, value }) => value !== '' && mayBeSecret(known.get(name)));
+  return hideEchoed(() => passwords.map(({ value }) => value))(text);
 }
 
 /** The same error, or one of the same code in its place where some layer of it repeats a password. */

@@ -8,7 +8,7 @@ import { together } from '#conductor/kernel/db/query/batches.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { countImageBytes, countStep } from '#conductor/kernel/metrics/metrics.ts';
-import { hideSecrets, valueWithout } from '#conductor/kernel/secrets/mask-document.ts';
+import { valueWithout } from '#conductor/kernel/secrets/mask-document.ts';
 import { nodeSecretTexts } from '#conductor/kernel/secrets/node-secrets.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
 import { isCleaningUp } from '#conductor/model/flow-states.ts';
@@ -18,6 +18,7 @@ import { applyEvent } from '#conductor/nodes/change/apply-event.ts';
 import { holdLease, holdNode, type Lease } from '#conductor/nodes/node-lease.ts';
 import { getNode, type NodeChange, updateNode } from '#conductor/nodes/node-store.ts';
 import type { Fault } from '#shared/errors/fault-codes.ts';
+import { hideSecrets } from '#shared/secret-words.ts';
 
 export interface StepRecord {
   readonly lease: Lease;

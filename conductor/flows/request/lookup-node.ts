@@ -5,7 +5,7 @@ import type { EngineContext } from '#conductor/flows/context.ts';
 import { readRequiredBoot } from '#conductor/flows/network/boot-answers.ts';
 import type { AgentSessionRow } from '#conductor/kernel/db/schema/agent.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
-import { mask, maskDocument } from '#conductor/kernel/secrets/mask-document.ts';
+import { maskDocument } from '#conductor/kernel/secrets/mask-document.ts';
 import { nodePlace, openAgentToken } from '#conductor/kernel/secrets/node-secrets.ts';
 import { noteBootEvent, recordBootEvent } from '#conductor/nodes/boot/boot-event-store.ts';
 import { imageFormats } from '#conductor/nodes/boot/image-info.ts';
@@ -18,6 +18,7 @@ import { listNodesByAddresses } from '#conductor/nodes/ports/port-store.ts';
 import { reportSharedAddresses } from '#conductor/nodes/ports/report-shared-addresses.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { isSameSecret } from '#shared/is-same-secret.ts';
+import { mask } from '#shared/secret-words.ts';
 
 /**
  * Ironic shows a token once; a lost answer then costs a whole deploy. A load balancer gives up on a conductor that hangs

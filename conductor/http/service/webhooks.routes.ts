@@ -4,7 +4,6 @@ import type { HttpContext } from '#conductor/http/routing/context.ts';
 import { type ApiApp, answers, originOf, routesOf } from '#conductor/http/routing/define-routes.ts';
 import { parsePaging } from '#conductor/http/routing/list-queries.ts';
 import { JsonPatch, patchDocument } from '#conductor/kernel/json-patch.ts';
-import { mask } from '#conductor/kernel/secrets/mask-document.ts';
 import { deliveryStates, statesOf } from '#conductor/model/site/transitions.ts';
 import { sendTestEvent } from '#conductor/webhooks/deliver.ts';
 import {
@@ -20,6 +19,7 @@ import {
 } from '#conductor/webhooks/webhook-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { checkOutboundUrl, outboundAgent } from '#shared/peers/outbound-url.ts';
+import { mask } from '#shared/secret-words.ts';
 
 const route = routesOf("webhooks (Baton's own)");
 const path = '/v1/webhooks';

@@ -1,9 +1,8 @@
 import { isSealed } from '#conductor/kernel/secrets/secrets.ts';
 import { isSecretPlace } from '#conductor/model/secret-names.ts';
 import { AppError, errorChain, errorCode, faultOf, inSituation, isRetryable } from '#shared/errors/app-error.ts';
+import { type Hide, mask } from '#shared/secret-words.ts';
 import { maskUrlLogins } from '#shared/url-logins.ts';
-
-export const mask = '******';
 
 /** The document as it may be shown: secrets, at any depth, as `******`, sealed or not; nothing is opened for it. */
 export function maskDocument(
@@ -65,37 +64,6 @@ function kept(after: unknown, before: unknown): unknown {
   return Array.isArray(before)
     ? after
     : keepMasked(after as Record<string, unknown>, before as Record<string, unknown>);
-}
-
-/** A shorter one hides in harmless words; it is replaced where it stands as a word of its own. */
-const recognizableLength = 5;
-
-/** Others' words (a BMC's, an agent's) without the secrets that they repeat. */
-export type Hide = (text: string) => string;
-
-/** @param texts secrets in clear; asked for with the first words that there are */
-export function hideSecrets(texts: () => readonly string[]): Hide {
-  const memory: { patterns?: readonly RegExp[] } = {};
-  return (text) => {
-    memory.patterns ??= patternsOf(texts());
-    return memory.patterns.reduce((words, pattern) => words.replaceAll(pattern, mask), text);
-  };
-}
-
-/** Longest first: one may be part of another. */
-function patternsOf(texts: readonly string[]): RegExp[] {
-  const written = texts
-    .flatMap((text) => [text, ...text.split('\n')])
-    // as it stands in JSON and in URLs
-    .flatMap((text) => [text, JSON.stringify(text).slice(1, -1), encodeURIComponent(text.toWellFormed())])
-    .map((text) => text.trim())
-    .filter((text) => text !== '');
-  return [...new Set(written)]
-    .sort((a, b) => b.length - a.length)
-    .map((text) => {
-      const exact = text.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
-      return new RegExp(text.length >= recognizableLength ? exact : `(?<![\\w-])${exact}(?![\\w-])`, 'g');
-    });
 }
 
 /** The same error, or one of the same code in its place where some layer of it repeats a secret. */

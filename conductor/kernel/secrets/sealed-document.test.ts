@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { hideSecrets, keepMasked, maskDocument } from '#conductor/kernel/secrets/mask-document.ts';
+import { keepMasked, maskDocument } from '#conductor/kernel/secrets/mask-document.ts';
 import {
   openDocument,
   resealDocument,
@@ -10,6 +10,7 @@ import {
 } from '#conductor/kernel/secrets/sealed-document.ts';
 import { createSecrets, isSealed } from '#conductor/kernel/secrets/secrets.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { hideSecrets } from '#shared/secret-words.ts';
 
 const [oldKey, newKey] = [randomBytes(32), randomBytes(32)];
 const secrets = createSecrets([oldKey]);
@@ -93,7 +94,7 @@ test('seals again what an older key has sealed, or nobody, and leaves what no ke
 test('finds secrets in what others say', () => {
   const sealed = sealDocument(secrets, { bmc_password: 'hunter2', pin_token: 12, url: 'http://me:s3cret@h' }, place);
   const hide = hideSecrets(() => secretTexts(secrets, sealed, place));
-  expect(hide('login "hunter2" refused at http://me:s3cret@h, 12 of 123 tries, s3cret')).toBe(
-    'login "******" refused at http://******@h, ****** of 123 tries, ******',
+  expect(hide('login "hunter2" refused at http://me:s3cret@h, 12 of 123 tries, "12", s3cret')).toBe(
+    'login "******" refused at http://******@h, 12 of 123 tries, "******", ******',
   );
 });

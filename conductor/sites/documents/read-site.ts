@@ -1,4 +1,3 @@
-import { hideSecrets } from '#conductor/kernel/secrets/mask-document.ts';
 import type { SiteFault } from '#conductor/model/site/site-report.ts';
 import type { Strategy } from '#conductor/model/site/site-run.ts';
 import { checkGroups, checkNodes, type KnownToNodes } from '#conductor/sites/documents/check-site.ts';
@@ -25,6 +24,7 @@ import { unusedDocuments } from '#conductor/sites/documents/unused-documents.ts'
 import { uploadFaults, usedSchemas } from '#conductor/sites/documents/yaml/upload-faults.ts';
 import { encryptedTexts, renderSite } from '#conductor/sites/rendering/mask-encrypted.ts';
 import { documentOf, isMapping, passwordIn, type Site, type SiteDocument } from '#conductor/sites/site.ts';
+import { hideSecrets } from '#shared/secret-words.ts';
 
 /** So many documents are named for the same fault; what Baton does not do is reported once. */
 const namedFor = ({ name }: SiteFault): number => (name === 'NotHonoured' ? 1 : 5);

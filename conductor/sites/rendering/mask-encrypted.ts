@@ -1,4 +1,3 @@
-import { mask } from '#conductor/kernel/secrets/mask-document.ts';
 import { stringsOf } from '#conductor/kernel/secrets/sealed-document.ts';
 import { type RenderedDocuments, renderLayers } from '#conductor/sites/rendering/render-layers.ts';
 import {
@@ -10,6 +9,7 @@ import {
   type SiteDocument,
   withPassword,
 } from '#conductor/sites/site.ts';
+import { mask } from '#shared/secret-words.ts';
 
 /**
  * Documents rendered, and the same as all may see them: `******` in place of every value of an encrypted document, and of

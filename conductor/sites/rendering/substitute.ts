@@ -1,9 +1,9 @@
-import { mask } from '#conductor/kernel/secrets/mask-document.ts';
 import { type Destination, RenderError, type Source } from '#conductor/sites/rendering/deckhand-metadata.ts';
 import { parseJsonPath, valueAt, withValueAt } from '#conductor/sites/rendering/json-path.ts';
 import { isMapping } from '#conductor/sites/site.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { type PersonPattern, personPattern } from '#shared/person-pattern.ts';
+import { mask } from '#shared/secret-words.ts';
 
 /**
  * The part of a source's text that `src.pattern` finds; the value itself without pattern, and where it isn't found. Pure.

@@ -1,9 +1,9 @@
-import { mask } from '#conductor/kernel/secrets/mask-document.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { findSecrets } from '#conductor/model/secret-names.ts';
 import type { SiteFault } from '#conductor/model/site/site-report.ts';
 import type { Locate } from '#conductor/sites/documents/yaml/parse-yaml.ts';
 import { isMapping, siteDocument } from '#conductor/sites/site.ts';
+import { mask } from '#shared/secret-words.ts';
 
 /** Schemas that Baton acts on; the rest of a site's documents is for others. */
 export const usedSchemas: ReadonlySet<string> = new Set([
