@@ -103,14 +103,24 @@ describe('a BMC that starts', () => {
     const { signal } = new AbortController();
     await bmc.power.getPowerState({ signal });
     bmc.simulator.dropSessions();
+    bmc.simulator.inject({ method: 'POST', path: /Sessions$/, status: 401, times: 1 });
+    expect(await bmc.power.getPowerState({ signal })).toBe('power off');
+    bmc.simulator.dropSessions();
     bmc.simulator.inject({ method: 'POST', path: /Sessions$/, status: 401, times: 2 });
+    // the caller learns of it long before the third login, and tries again
+    await expect(bmc.power.getPowerState({ signal })).rejects.toMatchObject({
+      situation: 'bmc_login',
+      retryable: true,
+    });
     expect(await bmc.power.getPowerState({ signal })).toBe('power off');
     bmc.simulator.dropSessions();
     bmc.simulator.setAccount('admin', 'another');
     const logins = () => bmc.simulator.requests.filter(({ path }) => path.endsWith('/Sessions')).length;
     const before = logins();
-    await expect(bmc.power.getPowerState({ signal })).rejects.toThrow('answered 401');
-    await expect(bmc.power.getPowerState({ signal })).rejects.toThrow('answered 401');
+    const refused = () => bmc.power.getPowerState({ signal }).catch((error: unknown) => error);
+    expect(await refused()).toMatchObject({ situation: 'bmc_login', retryable: true });
+    expect(await refused()).toMatchObject({ situation: 'bmc_login', retryable: false });
+    expect(await refused()).toMatchObject({ situation: 'bmc_login', retryable: false });
     expect(logins() - before).toBe(4);
   });
 });

@@ -52,7 +52,10 @@ export interface RedfishClient {
   close(): Promise<void>;
 }
 
-/** A BMC that starts knows no account for a while; more tries might lock one whose password was changed. */
+/**
+ * A BMC that starts knows no account for a while; more tries might lock one whose password was changed. Half a minute is
+ * too long for an operator who waits to be told so: after the second the caller knows.
+ */
 const logins = 3;
 
 export function createRedfishClient(connection: RedfishConnection, options: RedfishClientOptions): RedfishClient {
@@ -96,18 +99,7 @@ export function createRedfishClient(connection: RedfishConnection, options: Redf
     }
   };
 
-  /** Tries a login again that was taken before. */
-  const askKnown = async (request: TransportRequest): Promise<RedfishAnswer> => {
-    for (let login = 1; ; login += 1) {
-      try {
-        return await ask(request);
-      } catch (error) {
-        if (httpStatusOf(error) !== 401 || !state.hasAnswered || !request.signal) throw error;
-        if (login === logins) state.hasAnswered = false;
-        if (login === logins || (await isOver(clock.sleep(pauseMs * login, request.signal)))) throw error;
-      }
-    }
-  };
+  const askKnown = loggingInAgain(ask, { clock, pauseMs, state });
 
   const leave = async (): Promise<void> => {
     if (state.isLeaving && state.underWay === 0) await credentials.close();
@@ -136,6 +128,70 @@ export function createRedfishClient(connection: RedfishConnection, options: Redf
       await transport.close();
     },
   };
+}
+
+type Ask = (request: TransportRequest) => Promise<RedfishAnswer>;
+
+/**
+ * Tries a login again that was taken before, once in a call. A second refusal is the caller's to know of and to try once
+ * more: the third login, of whichever call, is made when its pause is over.
+ */
+function loggingInAgain(
+  ask: Ask,
+  {
+    clock,
+    pauseMs,
+    state,
+  }: { readonly clock: Clock; readonly pauseMs: number; readonly state: { hasAnswered: boolean } },
+): Ask {
+  const refusals = countRefusals(clock, pauseMs);
+  return async (request) => {
+    for (let isSecond = false; ; isSecond = true) {
+      try {
+        if (request.signal) await clock.sleep(refusals.restMs(), request.signal);
+        const answer = await ask(request);
+        refusals.forget();
+        return answer;
+      } catch (error) {
+        if (httpStatusOf(error) !== 401 || !state.hasAnswered || !request.signal) throw error;
+        if (refusals.count() === logins) {
+          refusals.forget();
+          state.hasAnswered = false;
+          throw error;
+        }
+        if (isSecond) throw mayPass(error);
+        if (await isOver(clock.sleep(refusals.restMs(), request.signal))) throw error;
+      }
+    }
+  };
+}
+
+/** Refusals of a login that was taken before, with a pause after each, twice as long after the second. */
+function countRefusals(clock: Clock, pauseMs: number) {
+  let refused = 0;
+  let nextAt = Number.NEGATIVE_INFINITY;
+  return {
+    /** Counts one more, unless it answers a login that was under way beside the last. */
+    count: (): number => {
+      const now = clock.now().getTime();
+      if (now < nextAt) return refused;
+      refused += 1;
+      nextAt = now + pauseMs * refused;
+      return refused;
+    },
+    restMs: (): number => Math.max(0, nextAt - clock.now().getTime()),
+    forget: (): void => {
+      refused = 0;
+      nextAt = Number.NEGATIVE_INFINITY;
+    },
+  };
+}
+
+/** The same refusal, of a login that a BMC which starts may soon take. */
+function mayPass(error: unknown): unknown {
+  if (!(error instanceof AppError)) return error;
+  const { code, message, details, cause, situation, subject } = error;
+  return new AppError(code, message, { cause, details, situation, subject, retryable: true });
 }
 
 /** The refusal of HTTP Basic by a BMC that gave no session: which of the two is to be put right the cause shows. */
