@@ -210,7 +210,8 @@ const noConnection: Connection = { client: { call: refuse, download: refuse }, o
  * Runs what the arguments say.
  * @throws AppError `invalid_argument` with what would be right; whatever the command throws.
  */
-export async function runCommand(terminal: CommandTerminal, args: readonly string[]): Promise<void> {
+export async function runCommand(terminal: CommandTerminal, given: readonly string[]): Promise<void> {
+  const args = commandFirst(given);
   const { screen } = terminal;
   const { columns } = screen.size();
   const command = commands
@@ -238,15 +239,53 @@ export async function runCommand(terminal: CommandTerminal, args: readonly strin
   throw usageError(noSuchCommand(words));
 }
 
+/** Puts options that every command has, and that were written before it, behind it: `-o json node list`. Pure. */
+export function commandFirst(args: readonly string[]): readonly string[] {
+  const leading: string[] = [];
+  let at = 0;
+  for (; at < args.length; at += 1) {
+    const arg = args[at] ?? '';
+    const isWithValue = arg === '-o' || arg === '--output';
+    if (!isWithValue && arg !== '--insecure' && !/^(--output=|-o.)/.test(arg)) break;
+    leading.push(arg);
+    const value = isWithValue ? args[at + 1] : undefined;
+    if (value === undefined) continue;
+    leading.push(value);
+    at += 1;
+  }
+  return at < args.length ? [...args.slice(at), ...leading] : args;
+}
+
+/** Words of other programs, and the command that does it here. */
+const elsewhere: Readonly<Record<string, string>> = {
+  list: 'node list',
+  ls: 'node list',
+  get: 'node list',
+  nodes: 'node list',
+  show: 'node show',
+  describe: 'node show',
+  create: 'node create',
+  enroll: 'node create',
+  delete: 'node delete',
+  why: 'status',
+  top: 'status',
+  info: 'status',
+  ssh: 'console',
+  events: 'history',
+  release: 'undeploy',
+};
+
 function noSuchCommand(args: readonly string[]): string {
-  const meant = nearestCommand(
-    args,
-    commands.map(({ words }) => words),
-  );
+  const meant =
+    nearestCommand(
+      args,
+      commands.map(({ words }) => words),
+    ) ?? (Object.hasOwn(elsewhere, args[0] ?? '') ? elsewhere[args[0] ?? ''] : undefined);
   const [group = ''] = args;
   const isGroup = commands.some(({ words }) => words.startsWith(`${group} `));
   // what follows the command is none of it, and may be a secret
-  const given = args.slice(0, meant?.split(' ').length ?? (isGroup ? 2 : 1)).join(' ');
+  const isElsewhere = meant !== undefined && meant === elsewhere[group];
+  const given = args.slice(0, isElsewhere ? 1 : (meant?.split(' ').length ?? (isGroup ? 2 : 1))).join(' ');
   const lists = isGroup ? `baton ${group} --help lists those of ${group}` : 'baton --help lists all';
   return `no such command: ${given}; ${meant === undefined ? '' : `did you mean baton ${meant}? `}${lists}`;
 }

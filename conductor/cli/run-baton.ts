@@ -1,6 +1,7 @@
 import { type CommandTerminal, runCommand } from '#conductor/cli/commands.ts';
 import { createApiClient, waitForLock } from '#conductor/cli/shell/api-client.ts';
 import { readClientSettings } from '#conductor/cli/shell/client-settings.ts';
+import { wantsColours } from '#conductor/cli/shell/colours.ts';
 import type { ConductorParts } from '#conductor/cli/shell/command.ts';
 import { notifyOfSilence, whyNotReady } from '#conductor/cli/shell/notify-of-silence.ts';
 import { systemClock } from '#shared/clock.ts';
@@ -36,6 +37,7 @@ export function runBaton(parts: ConductorParts): void {
   const screen = {
     write: (output: string | Uint8Array) => process.stdout.write(output),
     isTerminal: process.stdout.isTTY,
+    hasColours: wantsColours(process.stdout.isTTY, process.env),
     // a terminal that does not know its size says 0
     size: () => ({ columns: process.stdout.columns || 80, rows: process.stdout.rows || 24 }),
   };

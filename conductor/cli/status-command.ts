@@ -1,6 +1,7 @@
 import { type FlowSummaryView, type FlowView, flowStatuses } from '#conductor/api/flows.ts';
 import type { FleetView } from '#conductor/api/node-parts.ts';
 import { callFor, listAll, lookPatiently } from '#conductor/cli/shell/api-client.ts';
+import { paintStates } from '#conductor/cli/shell/colours.ts';
 import {
   type Command,
   type CommandContext,
@@ -147,7 +148,7 @@ async function status(context: CommandContext, input: CommandInput): Promise<voi
     const seen = await look(context, all);
     const columns = screen.isTerminal ? screen.size().columns : Number.POSITIVE_INFINITY;
     const text = renderFleet(seen, clock.now(), columns).map((line) => `${line}\n`);
-    print(context, input, { json: documentOf(seen), text: text.join('') });
+    print(context, input, { json: documentOf(seen), text: paintStates(screen, text.join('')) });
     return;
   }
   if (!screen.isTerminal || input.document !== undefined) {

@@ -116,7 +116,7 @@ function duration(seconds: number | null): string {
 }
 
 /** Words for targets on the command line. */
-const wordOf: Readonly<Partial<Record<string, string>>> = { active: 'deploy' };
+const wordOf: Readonly<Partial<Record<string, string>>> = { active: 'deploy', deleted: 'undeploy' };
 
 /**
  * Why the conductor would refuse to set the node off as it is now; `undefined` = it would not. Pure.
@@ -137,7 +137,8 @@ function whyRefused(node: NodeAnswer, verb: string, forRebuild: string): string 
 }
 
 function words(legal: readonly ProvisionVerb[]): string {
-  return `possible now: ${legal.join(', ') || 'nothing, until the work under way ends'}`;
+  const known = [...new Set(legal.map((verb) => wordOf[verb] ?? verb))];
+  return `possible now: ${known.join(', ') || 'nothing, until the work under way ends'}`;
 }
 
 const deploySteps: CommandOption = {

@@ -1,7 +1,9 @@
 import type { TraitsAnswer } from '#conductor/api/node-parts.ts';
 import type { NodeAnswer } from '#conductor/api/resources.ts';
+import { renderNode } from '#conductor/cli/nodes/show-node.ts';
 import { getNode, listAll, readOfNode } from '#conductor/cli/shell/api-client.ts';
 import { assignmentHelp, readAssignments, toPatch } from '#conductor/cli/shell/assignments.ts';
+import { paintStates } from '#conductor/cli/shell/colours.ts';
 import {
   type Command,
   type CommandContext,
@@ -89,6 +91,9 @@ function readChoice(input: CommandInput): Chosen {
   };
 }
 
+const howToEnrol =
+  'No node is enrolled. One: baton node create NAME --help; many: baton node create -f nodes.yaml; from elsewhere: baton import --help';
+
 async function list(context: CommandContext, input: CommandInput): Promise<void> {
   const columns = readColumns(input);
   requireOutput(input);
@@ -115,7 +120,11 @@ async function list(context: CommandContext, input: CommandInput): Promise<void>
   const all = await listAll<NodeAnswer>(context.client, { path: '/v1/nodes', key: 'nodes' }, query, read);
   const nodes = all.filter(chosen.isWanted).slice(0, most);
   const json = nodes.map((node) => Object.fromEntries(columns.map((name) => [name, node[name] ?? null])));
-  print(context, input, { json, text: textOf(context, input, { nodes, columns }) });
+  print(context, input, { json, text: paintStates(context.screen, textOf(context, input, { nodes, columns })) });
+  const isChosen = [...Object.keys(filters), ...Object.keys(chosenHere)].some(
+    (name) => input.values[name] !== undefined,
+  );
+  if (nodes.length === 0 && !isChosen) context.notify?.(howToEnrol);
 }
 
 interface Listed {
@@ -166,9 +175,7 @@ const raidForm = '{"logical_disks": […]}, JSON or YAML';
 
 async function show(context: CommandContext, input: CommandInput): Promise<void> {
   const node = await getNode(context.client, pathOperand(input));
-  const hidden = ['links', 'ports', 'portgroups', 'states', 'volume'];
-  const fields = Object.entries(node).filter(([name]) => !hidden.includes(name));
-  print(context, input, { json: node, text: fieldTable(Object.fromEntries(fields)) });
+  print(context, input, { json: node, text: renderNode(node, context.screen) });
 }
 
 async function showRaid(context: CommandContext, input: CommandInput): Promise<void> {

@@ -16,6 +16,7 @@ import { onNodes } from '#conductor/cli/shell/on-nodes.ts';
 import { columnsOf, print, table } from '#conductor/cli/shell/print.ts';
 import { recordCommand } from '#conductor/cli/shell/record-command.ts';
 import { printable } from '#conductor/cli/shell/screen.ts';
+import { shownTime } from '#conductor/cli/shell/shown-time.ts';
 
 interface NodeList {
   readonly words: string;
@@ -31,7 +32,10 @@ function listOfNode({ key, fields, titles, ...command }: NodeList): Command {
   const run: Command['run'] = async ({ client, ...context }, input) => {
     const answer = await readOfNode<Readonly<Record<string, readonly Json[]>>>(client, pathOperand(input), `/${key}`);
     const entries = answer[key] ?? [];
-    print(context, input, { json: entries, text: columnsOf(entries, fields, titles) });
+    const shown = entries.map((entry) =>
+      typeof entry['at'] === 'string' ? { ...entry, at: shownTime(context.screen, entry['at']) } : entry,
+    );
+    print(context, input, { json: entries, text: columnsOf(shown, fields, titles) });
   };
   return onNodes({ ...command, operands: ['NODE'], run }, { reads: true });
 }
@@ -78,7 +82,7 @@ export const historyCommand: Command = {
     const all = history.filter((entry) => severity === undefined || entry.severity === severity);
     const entries = all.slice(-(numberOption(input, 'limit') ?? all.length));
     const rows = entries.map((entry) => [
-      entry.created_at,
+      shownTime(context.screen, entry.created_at),
       entry.severity,
       entry.user || '-',
       // the chain of causes may have lines of its own

@@ -108,7 +108,7 @@ function valueOf(command: Command, option: CommandOption, { rawName, value, inli
 }
 
 function unknownOption(command: Command, { rawName, name }: GivenOption, names: readonly string[]) {
-  const meant = nearestWord(name, names);
-  const hint = meant === undefined ? '' : `did you mean --${meant}? `;
+  const meant = documentFormats.some((format) => format === name) ? `-o ${name}` : nearestWord(name, names);
+  const hint = meant === undefined ? '' : `did you mean ${meant.startsWith('-') ? meant : `--${meant}`}? `;
   return usageError(`${command.words}: there is no option ${rawName}; ${hint}baton ${command.words} --help lists all`);
 }

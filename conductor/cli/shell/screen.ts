@@ -68,6 +68,8 @@ export interface Screen {
   readonly write: (output: string | Uint8Array) => void;
   /** Lines can be painted over; else each change is printed once. */
   readonly isTerminal: boolean;
+  /** Words of state have colours; absent = they have none. */
+  readonly hasColours?: boolean;
   /** Gives the size as it is now: people resize. */
   readonly size: () => ScreenSize;
 }
