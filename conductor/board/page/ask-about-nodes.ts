@@ -13,7 +13,7 @@ const atOnce = 8;
 
 /** Composes the question that is asked before an action on one node or many. */
 export function questionAbout(action: FleetAction): Question {
-  const { title, meaning, nodes, plan, note, isCounted = false } = action;
+  const { title, meaning, nodes, plan, note, fields, isCounted = false } = action;
   const [first] = nodes;
   const whom = nodes.length === 1 ? (first?.node.name ?? first?.node.uuid) : `${nodes.length} nodes`;
   const about = { title: `${title}: ${whom}`, meaning };
@@ -25,7 +25,12 @@ export function questionAbout(action: FleetAction): Question {
       if (plan && nodes.length === 1 && plan.isBinding) return prepareOne(action, about);
       if (plan) return preparePlans(action, plan);
       const sending = nodes.map(({ node, request }) => ({ name: node.name ?? node.uuid, request }));
-      return { sending, isCounted: isCounted && sending.length > 1, ...(note ? { note } : {}) };
+      return {
+        sending,
+        isCounted: isCounted && sending.length > 1,
+        ...(note ? { note } : {}),
+        ...(fields ? { fields } : {}),
+      };
     },
   };
 }

@@ -1,5 +1,6 @@
 import { type ApiRequest, asCurl, LoginNeeded, Refused, send } from '#conductor/board/data/ask-api.ts';
 import { element, location, paint } from '#conductor/board/page/page.ts';
+import type { Correction } from '#conductor/board/render/board-corrections.ts';
 import { type Html, html, joined, nothing } from '#conductor/board/render/html.ts';
 import { inParallel } from '#shared/in-parallel.ts';
 
@@ -31,6 +32,8 @@ export interface Prepared {
   readonly isCounted?: boolean;
   /** Text of the operator's that each request's body is to have. */
   readonly note?: { readonly label: string; readonly key: string };
+  /** Values to be typed, of which each request's JSON patch is made. */
+  readonly fields?: readonly Correction[];
   /** Composes the question that is asked in its place when the one request is refused because something has changed. */
   readonly onConflict?: () => Promise<Question | undefined>;
 }
@@ -56,6 +59,7 @@ const state = {
   /** To be typed, where many nodes lose what they have. */
   count: undefined as string | undefined,
   note: undefined as Prepared['note'],
+  fields: [] as readonly Correction[],
   onConflict: undefined as Prepared['onConflict'],
 };
 
@@ -94,20 +98,24 @@ function open(options: AskOptions, title: string, meaning: string): number {
   state.sending = [];
   state.count = undefined;
   state.note = undefined;
+  state.fields = [];
   element('confirm-title').textContent = title;
   element('confirm-meaning').textContent = meaning;
   element('confirm-curl').textContent = '';
-  for (const part of ['confirm-choices', 'confirm-plan']) paint(part, nothing);
+  for (const part of ['confirm-choices', 'confirm-plan', 'confirm-fields']) paint(part, nothing);
   for (const part of ['confirm-yes', 'confirm-curl', 'confirm-note-part', 'confirm-count-part'])
     element(part).hidden = true;
   element('confirm').showModal();
   return state.opened;
 }
 
-function ready({ sending, isCounted = false, note, onConflict }: Prepared, user: string | null): void {
+function ready({ sending, isCounted = false, note, fields = [], onConflict }: Prepared, user: string | null): void {
   if (sending.length === 0) return;
   state.sending = sending;
   state.note = note;
+  state.fields = fields;
+  paint('confirm-fields', joined(fields.map(renderField), ''));
+  if (fields.length > 0) element('confirm-field-0').focus();
   state.onConflict = onConflict;
   if (note) {
     element('confirm-note').value = user === null ? '' : `${user}: `;
@@ -125,14 +133,26 @@ function ready({ sending, isCounted = false, note, onConflict }: Prepared, user:
 }
 
 function showCurl(): void {
-  const [first, ...others] = withNote();
+  const [first, ...others] = withAnswers(true);
   const more = others.length > 0 ? `\nand ${others.length} more like it` : '';
   if (first) element('confirm-curl').textContent = `${asCurl(first.request, location.origin)}${more}`;
 }
 
-/** Adds the note to what is sent. */
-function withNote(): readonly Sending[] {
-  const { note, sending } = state;
+function renderField({ label, isSecret = false }: Correction, index: number): Html {
+  const type = isSecret ? 'password' : 'text';
+  return html`<p><label><span>${label}</span> <input id="confirm-field-${index}" type="${type}" maxlength="2000" autocomplete="off" spellcheck="false"></label></p>`;
+}
+
+/** Adds the note, or what was typed, to what is sent. @param isShown secrets are written as stars */
+function withAnswers(isShown: boolean): readonly Sending[] {
+  const { note, sending, fields } = state;
+  if (fields.length > 0) {
+    const body = fields.flatMap(({ write, isSecret }, index) => {
+      const typed = element(`confirm-field-${index}`).value.trim();
+      return typed === '' ? [] : write(isShown && isSecret ? '******' : typed);
+    });
+    return sending.map(({ name, request }) => ({ name, request: { ...request, body } }));
+  }
   const text = element('confirm-note').value.trim();
   if (!note || text === '') return sending;
   return sending.map(({ name, request }) => ({
@@ -162,7 +182,7 @@ export const reasonOf = (error: unknown): string => (error instanceof Error ? er
 
 /** Once, when the page is there. */
 export function prepareDialog(): void {
-  element('confirm-note').addEventListener('input', showCurl);
+  for (const part of ['confirm-note', 'confirm-fields']) element(part).addEventListener('input', showCurl);
   element('confirm-no').addEventListener('click', () => element('confirm').close());
   element('confirm-choices').addEventListener('click', ({ target }) => {
     const [, chosen] = state.choices[Number(target?.closest('button')?.dataset['choice'] ?? -1)] ?? [];
@@ -175,7 +195,12 @@ export function prepareDialog(): void {
       element('confirm-count').focus();
       return;
     }
+    // a patch that changes nothing is no answer
+    if (state.fields.length > 0 && state.fields.every((_, at) => element(`confirm-field-${at}`).value.trim() === '')) {
+      element('confirm-field-0').focus();
+      return;
+    }
     element('confirm').close();
-    if (state.options) void sendAll(withNote(), state.options);
+    if (state.options) void sendAll(withAnswers(false), state.options);
   });
 }

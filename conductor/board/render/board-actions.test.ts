@@ -54,6 +54,53 @@ test('of a node from a dump it is said what it is, and nothing else is offered t
   expect(adopt?.request.body).toEqual({ target: 'adopt' });
 });
 
+test.each([
+  ['bmc_login', 'redfish', 'Correct the BMC’s login', ['Address of the BMC', 'User', 'Password']],
+  ['bmc_unreachable', 'ipmi', 'Correct the BMC’s login', ['Address of the BMC', 'User', 'Password']],
+  ['image_missing', 'ipmi', 'Correct the image', ['URL of the image', expect.stringContaining('Checksum')]],
+  [
+    'image_too_large',
+    'ipmi',
+    'Correct the image',
+    [expect.anything(), expect.anything(), expect.stringContaining('root disk')],
+  ],
+  ['disk_choice', 'ipmi', 'Correct the root disk', [expect.stringContaining('root disk')]],
+])('what %s is about can be corrected', (code, driver, title, labels) => {
+  const failed = { ...ended, code, status: 'failed' } as const;
+  const subject = { node: node({ provision_state: 'deploy failed', driver }), flow: failed, onHold: null };
+  const { correct } = actionsFor(subject);
+  expect(correct).toMatchObject({ title, request: { method: 'PATCH', path: `v1/nodes/${uuid}` } });
+  expect(correct?.fields?.map(({ label }) => label)).toEqual(labels);
+  // not amid a flow, which would be refused
+  expect(names({ ...subject, flow: { ...failed, ended_at: null } })).not.toContain('correct');
+});
+
+test('corrections are a JSON patch', () => {
+  const failed = { ...ended, code: 'image_checksum', status: 'failed' } as const;
+  const fixed = node({ provision_state: 'deploy failed' });
+  const { correct } = actionsFor({ node: fixed, flow: failed, onHold: null });
+  const [, checksum] = correct?.fields ?? [];
+  expect(checksum?.write(`sha512:${'a'.repeat(128)}`)).toEqual([
+    { op: 'add', path: '/instance_info/image_os_hash_algo', value: 'sha512' },
+    { op: 'add', path: '/instance_info/image_os_hash_value', value: 'a'.repeat(128) },
+  ]);
+  const login = actionsFor({
+    node: node({ provision_state: 'enroll', driver: 'ipmi' }),
+    flow: { ...failed, code: 'bmc_login' },
+    onHold: null,
+  });
+  expect(login['correct']?.fields?.at(-1)).toMatchObject({ isSecret: true });
+  expect(login['correct']?.fields?.at(-1)?.write('x')).toEqual([
+    { op: 'add', path: '/driver_info/ipmi_password', value: 'x' },
+  ]);
+});
+
+test('held power is released where the page says why it is held, and a call under way is not tried again', () => {
+  const held = { ...open, status: 'retrying', code: 'power_held' } as const;
+  expect(names({ flow: held })).toContain('release-power');
+  expect(names({ flow: { ...held, status: 'slow', code: 'bmc_silent' } })).toEqual(['abort', 'maintenance']);
+});
+
 test('what destroys something has a plan', () => {
   const actions = actionsFor({ node: node({ provision_state: 'active' }), flow: ended, onHold: null });
   expect(actions['rebuild']?.plan).toEqual({ target: 'rebuild', isBinding: true });

@@ -1,5 +1,6 @@
 import type { FlowSummaryView, FlowView } from '#conductor/api/flows.ts';
 import type { ApiRequest } from '#conductor/board/data/ask-api.ts';
+import { type Correction, correctionsFor } from '#conductor/board/render/board-corrections.ts';
 import type { BoardNode, BoardRow } from '#conductor/board/render/render-board.ts';
 import { nodeFaults } from '#conductor/model/node-words.ts';
 import { legalVerbs, type ProvisionVerb, provisionStates } from '#conductor/model/provision-states.ts';
@@ -16,6 +17,8 @@ export interface BoardAction {
   readonly isCounted?: boolean;
   /** The text that the operator is asked for, and the key of the request's body that has it. */
   readonly note?: { readonly label: string; readonly key: string };
+  /** Values that the operator types, of which the request's JSON patch is made. */
+  readonly fields?: readonly Correction[];
 }
 
 /** A node, and its flow in so far as it counts here. */
@@ -23,7 +26,7 @@ export interface Subject {
   readonly node: BoardNode;
   readonly flow:
     | (Pick<FlowView | FlowSummaryView, 'kind' | 'ended_at'> &
-        Partial<Pick<FlowSummaryView, 'status' | 'step' | 'step_uuid' | 'may_skip'>>)
+        Partial<Pick<FlowSummaryView, 'status' | 'step' | 'step_uuid' | 'may_skip' | 'code'>>)
     | undefined;
   /** The thing that an open flow waits for until somebody says `unhold`. */
   readonly onHold: string | null;
@@ -107,6 +110,8 @@ export function actionsFor({ node, flow, onHold }: Subject): Readonly<Record<str
       isCounted: true,
     };
   } else if (!isRestored) {
+    const corrections = correctionsFor({ node, flow, onHold });
+    if (corrections) actions['correct'] = { ...corrections, request: { method: 'PATCH', path, body: [] } };
     const known = provisionStates.find((each) => each === node.provision_state);
     const legal = known ? legalVerbs(known) : [];
     for (const [verb, described] of Object.entries(verbs)) {
@@ -159,10 +164,20 @@ const waits: ReadonlySet<string> = new Set<FlowSummaryView['status']>(['retrying
 /** Finds the actions that move a flow that waits. */
 function pushesOf(
   path: string,
-  { status, step, step_uuid: stepUuid, may_skip: maySkip }: NonNullable<Subject['flow']>,
+  { status, step, step_uuid: stepUuid, may_skip: maySkip, code }: NonNullable<Subject['flow']>,
 ) {
   const actions: Record<string, BoardAction> = {};
   if (status === undefined || !waits.has(status)) return actions;
+  if (code === 'power_held') {
+    actions['release-power'] = {
+      title: 'Release the power',
+      meaning:
+        'Only where the console of the machine, or of its BMC, shows that nothing is under way: firmware that is being written when the power goes leaves a machine that does not start.',
+      request: { method: 'POST', path: `${path}/flow/release_power` },
+    };
+  }
+  // a call is under way, which only an abort ends
+  if (status === 'slow' && code === 'bmc_silent') return actions;
   actions['retry'] = {
     title: 'Try now',
     meaning: 'What it waits for is looked at, or tried again, at once. When it gives up stays as it is.',
@@ -184,7 +199,7 @@ export function skipAction(path: string, step: string, stepUuid: string): BoardA
 }
 
 /** An action and the nodes of these rows that may take it. */
-export interface FleetAction extends Pick<BoardAction, 'title' | 'meaning' | 'plan' | 'note' | 'isCounted'> {
+export interface FleetAction extends Pick<BoardAction, 'title' | 'meaning' | 'plan' | 'note' | 'fields' | 'isCounted'> {
   readonly nodes: readonly { readonly node: BoardNode; readonly request: ApiRequest }[];
 }
 
@@ -208,6 +223,7 @@ export function actionsForRows(rows: readonly BoardRow[]): Readonly<Record<strin
         meaning: action.meaning,
         ...(action.plan ? { plan: action.plan } : {}),
         ...(action.note ? { note: action.note } : {}),
+        ...(action.fields ? { fields: action.fields } : {}),
         ...(action.isCounted ? { isCounted: true } : {}),
         nodes,
       },
