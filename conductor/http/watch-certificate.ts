@@ -2,6 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { rootCertificates } from 'node:tls';
 import type { TlsFiles } from '#conductor/http/listen.ts';
 import type { KernelContext } from '#conductor/kernel/context.ts';
+import { describeEndOn } from '#conductor/model/certificate-end.ts';
 
 /** The end of the API's certificate, as operators hear of it. */
 export interface CertificateWatch {
@@ -11,8 +12,6 @@ export interface CertificateWatch {
 }
 
 const dayMs = 86_400_000;
-/** Days before the end at which operators hear of it, enough to renew it by hand; Let's Encrypt's own clients renew 30 days before. */
-const hintDays = 14;
 
 /** PEM labels of certificates that OpenSSL reads, and Node with it (openssl-format-options: PEM). */
 const blocks = /-----BEGIN ((?:TRUSTED |X509 )?CERTIFICATE)-----[\s\S]+?-----END \1-----/g;
@@ -52,12 +51,9 @@ const unknownEnd =
 
 /** Describes a certificate that has ended or soon will; `undefined` = neither. Pure. */
 export function describeEnd(end: Date, now: Date): string | undefined {
-  const days = Math.floor((end.getTime() - now.getTime()) / dayMs);
-  const on = end.toISOString().slice(0, 10);
+  const said = describeEndOn(end, now);
   const renew = 'put a new one into BATON_TLS_CERT_FILE and BATON_TLS_KEY_FILE, which are read again at once';
-  if (end <= now) return `the API's certificate expired on ${on}: ${renew}`;
-  if (days >= hintDays) return undefined;
-  return `the API's certificate expires on ${on}, in ${days === 1 ? '1 day' : `${days} days`}: ${renew}`;
+  return said && `the API's certificate ${said}: ${renew}`;
 }
 
 /** Sets the metric, and logs a warning at the start, at each change and once a day while there is trouble. */

@@ -23,6 +23,7 @@ import {
   shareConnections,
 } from '#conductor/http/routing/share-connections.ts';
 import { watchCertificate } from '#conductor/http/watch-certificate.ts';
+import { watchPeerCertificates } from '#conductor/http/watch-peer-certificates.ts';
 import { anybody } from '#conductor/kernel/caller.ts';
 import { createDeathWatch } from '#conductor/kernel/conductors/find-dead.ts';
 import { systemAuthorities, unreadable } from '#conductor/kernel/files.ts';
@@ -82,6 +83,8 @@ export async function startConductor(config: ConductorConfig, options: OpenConte
   opening.defer(() => tls?.close());
   const certificate = tls && watchCertificate(tls, context);
   opening.defer(() => certificate?.close());
+  const peerCertificates = watchPeerCertificates(context);
+  opening.defer(() => peerCertificates.close());
   const dhcp =
     config.dhcp &&
     (await startDhcpServer(config.dhcp, {
@@ -96,7 +99,7 @@ export async function startConductor(config: ConductorConfig, options: OpenConte
     await Promise.all(servers.map((each) => each.close()));
   });
   const connections = shareConnections(connectionLimits(descriptors), context);
-  const server = await listen(createApp({ ...context, dhcp, connections, certificate }).fetch, {
+  const server = await listen(createApp({ ...context, dhcp, connections, certificate, peerCertificates }).fetch, {
     host,
     port,
     connections,

@@ -7,6 +7,7 @@ import { type Dispatcher, request } from 'undici';
 import { AppError } from '#shared/errors/app-error.ts';
 import { createJsonMeter, type JsonMeter, parseJson } from '#shared/peers/json-answers.ts';
 import { createLargeAnswers, type LargeAnswer, largeBytes } from '#shared/peers/large-answers.ts';
+import { notePeerKind } from '#shared/peers/peer-certificates.ts';
 import { type PeerKind, type PeerLimits, peerLimits } from '#shared/peers/peer-limits.ts';
 import { showUrl } from '#shared/peers/show-url.ts';
 import { openTimeLimit, type TimeLimit } from '#shared/peers/time-limit.ts';
@@ -56,7 +57,7 @@ async function readAnswer(
   signal: AbortSignal,
 ): Promise<PeerAnswer> {
   const limits = peerLimits[kind];
-  const answer = await requestOf(url, options, signal);
+  const answer = await requestOf(kind, url, options, signal);
   const meter = createJsonMeter(`${options.who} answers with`, limits);
   const parts: Uint8Array[] = [];
   let length = 0;
@@ -119,7 +120,7 @@ export async function askPeerForStatus(kind: PeerKind, url: URL | string, option
   const limits = peerLimits[kind];
   const limit = limitOf(limits, options);
   try {
-    const answer = await requestOf(url, options, limit.signal);
+    const answer = await requestOf(kind, url, options, limit.signal);
     await answer.body.dump({ limit: limits.bytes, signal: limit.signal });
     return answer.statusCode;
   } finally {
@@ -135,7 +136,7 @@ export async function askPeerForHeaders(
 ): Promise<Pick<PeerAnswer, 'status' | 'headers'>> {
   const limit = limitOf(peerLimits[kind], options);
   try {
-    const answer = await requestOf(url, options, limit.signal);
+    const answer = await requestOf(kind, url, options, limit.signal);
     answer.body.on('error', () => undefined); // it is cut off here
     answer.body.destroy();
     return { status: answer.statusCode, headers: answer.headers };
@@ -153,7 +154,7 @@ export async function openPeerLines(
   url: URL | string,
   options: PeerRequest & { readonly signal: AbortSignal },
 ): Promise<{ readonly status: number; readonly lines: AsyncGenerator }> {
-  const { statusCode: status, body } = await requestOf(url, options, options.signal);
+  const { statusCode: status, body } = await requestOf(kind, url, options, options.signal);
   if (status !== 200)
     await body.dump({ limit: peerLimits[kind].bytes, signal: AbortSignal.timeout(peerLimits[kind].timeoutMs) });
   const newMeter = (): JsonMeter => createJsonMeter(`${options.who} answers with`, peerLimits[kind]);
@@ -190,10 +191,12 @@ function limitOf(limits: PeerLimits, { signal, timeoutMs }: PeerRequest): TimeLi
 }
 
 function requestOf(
+  kind: PeerKind,
   url: URL | string,
   { method, headers = {}, body, dispatcher, headersTimeoutMs }: PeerRequest,
   signal: AbortSignal,
 ): Promise<Dispatcher.ResponseData> {
+  notePeerKind(kind, url);
   return request(url, {
     method,
     headers,

@@ -1,9 +1,11 @@
 import type { PlanDestroys } from '#conductor/flows/plan/plan-destroys.ts';
+import { describePeerEnd } from '#conductor/model/certificate-end.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { type PlanFacts, type PlannedStep, stepKey } from '#conductor/model/planned-step.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import { askPeerForHeaders, type PeerRequest } from '#shared/peers/ask-peer.ts';
 import { checkOutboundUrl, type OutboundRules, outboundAgent } from '#shared/peers/outbound-url.ts';
+import { findPeerCertificate } from '#shared/peers/peer-certificates.ts';
 import { showUrl } from '#shared/peers/show-url.ts';
 
 /** A plan does not wait for web servers. Milliseconds. */
@@ -45,7 +47,11 @@ const kept = new WeakMap<OutboundRules, Map<string, KeptLook>>();
 export async function lookAtImage(
   { steps, destroys, instanceInfo, facts }: Wanted,
   rules: OutboundRules,
-  { project, now = performance.now() }: { readonly project?: string | undefined; readonly now?: number } = {},
+  {
+    project,
+    now = performance.now(),
+    date = new Date(),
+  }: { readonly project?: string | undefined; readonly now?: number; readonly date?: Date } = {},
 ): Promise<string[]> {
   if (facts?.isFake || !steps.some((step) => stepKey(step) === 'deploy.write_image')) return [];
   const { image_source: source, image_checksum: checksum, image_os_hash_value: hash } = instanceInfo;
@@ -62,7 +68,8 @@ export async function lookAtImage(
       }
       try {
         const look = await lookOnce(checkOutboundUrl(what, url, rules), rules, now);
-        return describeFile(name, look, what === 'image' ? { url, room } : undefined);
+        const found = describeFile(name, look, what === 'image' ? { url, room } : undefined);
+        return found ?? describeCertificate(url, date);
       } catch (cause) {
         const why = project === undefined ? ` (${errorChain(cause)})` : '';
         return `${name} can't be looked at from the conductor${why}: the machine fetches it itself.`;
@@ -70,6 +77,13 @@ export async function lookAtImage(
     }),
   );
   return found.filter((line) => line !== undefined);
+}
+
+/** Describes the server's certificate where it soon ends: the machine checks it, too. */
+export function describeCertificate(url: string, now: Date): string | undefined {
+  const certificate = findPeerCertificate(url);
+  const said = certificate && describePeerEnd(certificate, now);
+  return said && `${said.charAt(0).toUpperCase()}${said.slice(1)}.`;
 }
 
 /** Finds the size of the disk that is to be written, in bytes; `undefined` = it is not known. */

@@ -4,7 +4,7 @@ import { fakesFlow, simulatedWipe } from '#conductor/flows/log/fakes-flow.ts';
 import { predictSeconds, takesAnyTime, typicalSeconds } from '#conductor/flows/log/step-durations.ts';
 import { tenantBindings, tenantMoves, warnOfCables } from '#conductor/flows/network/node-network.ts';
 import { isRefusal } from '#conductor/flows/plan/is-refusal.ts';
-import { lookAtImage } from '#conductor/flows/plan/look-at-image.ts';
+import { describeCertificate, lookAtImage } from '#conductor/flows/plan/look-at-image.ts';
 import { type Plan, type PlanRequest, readPlan } from '#conductor/flows/plan/read-plan.ts';
 import { erasingSteps, findKeptChunks } from '#conductor/images/kept-chunks.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
@@ -72,6 +72,7 @@ export async function viewPlan(
         fakesWipe: fakesFlow('wipe', node),
         unusedRamdisk: unusedRamdisk(context, node),
       }),
+      ...listBmcCertificate(node),
       ...(await lookAtImage(
         { ...plan, instanceInfo: clearInstance(context, node) },
         context.config.outbound.images,
@@ -79,6 +80,14 @@ export async function viewPlan(
       )),
     ],
   };
+}
+
+/** The BMC's certificate, as it was seen last: a plan asks no BMC. */
+function listBmcCertificate({ driverInfo }: NodeRow): string[] {
+  const { redfish_address: address } = driverInfo;
+  const url = typeof address === 'string' && !address.includes('://') ? `https://${address}` : address;
+  const said = typeof url === 'string' ? describeCertificate(url, new Date()) : undefined;
+  return said === undefined ? [] : [said];
 }
 
 function clearInstance({ secrets }: Pick<EngineContext, 'secrets'>, node: NodeRow): JsonObject {

@@ -33,6 +33,8 @@ export interface HttpContext extends SitesContext {
   readonly connections?: Pick<ConnectionShares, 'trouble'>;
   /** Certificate of the API; absent without TLS. */
   readonly certificate?: Pick<CertificateWatch, 'trouble'> | undefined;
+  /** Ends of certificates of BMCs, switches, image servers …; absent = nobody follows them. */
+  readonly peerCertificates?: Pick<CertificateWatch, 'trouble'> | undefined;
   /** The DHCP server that this conductor runs. */
   readonly dhcp?: KeptService | undefined;
 }

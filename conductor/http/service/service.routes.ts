@@ -131,6 +131,7 @@ export function healthRoutes(app: ApiApp, context: HttpContext): void {
     if (loss !== undefined) findings['answered'] = loss;
     if (context.connections) findings['connections'] = context.connections.trouble();
     if (context.certificate) findings['certificate'] = context.certificate.trouble();
+    if (context.peerCertificates) findings['peer_certificates'] = context.peerCertificates.trouble();
     if (context.dhcp) findings['dhcp'] = context.dhcp.trouble();
     const check = (finding: Finding): Check => (finding === undefined ? 'ok' : 'failed');
     const failed = Object.entries(findings).flatMap(([name, finding]) =>

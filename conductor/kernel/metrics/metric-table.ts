@@ -82,6 +82,11 @@ export const metricTable = {
     'baton_tls_not_after_timestamp_seconds',
     "End of the API's certificate, or of the first in its chain to end, as seconds since 1970; 0 without TLS, NaN where it is not known.",
   ),
+  peerTlsNotAfter: gauge(
+    'baton_peer_tls_not_after_timestamp_seconds',
+    'End of the first certificate to end of those that this conductor has seen and checked of BMCs, switches, image servers and others, as seconds since 1970; 0 = one has expired.',
+    ['peer'],
+  ),
   databaseUp: gauge('baton_database_up', '1 when the database answered this scrape, else 0.'),
   flowSeconds: histogram(
     'baton_flow_duration_seconds',
