@@ -1,18 +1,19 @@
 import { checkBmcAddress } from '#conductor/drivers/bmc-address.ts';
 import type { BmcSession, LeftSession } from '#conductor/drivers/bmc-session.ts';
+import type { OnSilent } from '#conductor/drivers/bmc-silence.ts';
 import type { DriverContext, DriverDefinition, HardwareType } from '#conductor/drivers/driver-definition.ts';
 import { drivers, driverTable } from '#conductor/drivers/driver-table.ts';
 import type { Bmc } from '#conductor/drivers/interfaces.ts';
 import { withHeldPower } from '#conductor/drivers/with-held-power.ts';
 import { withLogging } from '#conductor/drivers/with-logging.ts';
 import type { Metrics } from '#conductor/kernel/metrics/metrics.ts';
-import { hideSecrets } from '#conductor/kernel/secrets/mask-document.ts';
 import { nodeSecretTexts, openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { PowerHold, PowerState } from '#conductor/model/power-and-boot.ts';
 import { systemClock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { hideSecrets } from '#shared/secret-words.ts';
 
 type DriverTable = typeof driverTable;
 
@@ -38,10 +39,11 @@ export interface Drivers {
   /**
    * Opens the node's secrets for its BMC's driver; what the BMC says comes back without them.
    * `about` stands in each log line of a call: `node`, and within a flow `flow` and `step`.
+   * `onSilent` is called for each request that the BMC does not answer for a while.
    * While the node's power is held, every call that would switch it throws `power_held`.
    * @throws AppError `not_found`, or `invalid_argument` naming each bad driver_info property.
    */
-  connect(node: ConnectedNode, about?: Readonly<Record<string, string>>): Bmc;
+  connect(node: ConnectedNode, about?: Readonly<Record<string, string>>, onSilent?: OnSilent): Bmc;
   /** Ends a session that a conductor has left at a BMC, by the login of a node behind it that was reached from here. */
   endLeft(session: BmcSession, signal: AbortSignal): Promise<LeftSession>;
   /** Ends sessions at BMCs. */
@@ -77,13 +79,14 @@ export function createDrivers(
   };
   return {
     hardwareTypes: drivers,
-    connect: ({ driver, powerHold, ...node }, about = {}) => {
+    connect: ({ driver, powerHold, ...node }, about = {}, onSilent) => {
       if (context.outbound) checkBmcAddress(node.driverInfo, context.outbound);
       follow(node.uuid, driver);
       const stored = { uuid: node.uuid, powerState: node.powerState ?? null };
       const bmc = withLogging(hardwareType(driver).connect(openNodeDocument(secrets, node, 'driverInfo'), stored), {
         log: context.log.child({ driver, ...about }),
         hide: hideSecrets(() => nodeSecretTexts(secrets, node)),
+        onSilent,
         ended: (call, code, seconds) => {
           context.metrics?.bmcSeconds.observe(
             { driver, call, outcome: code === undefined ? 'done' : 'failed' },

@@ -1,3 +1,4 @@
+import { type OnSilent, whileListening } from '#conductor/drivers/bmc-silence.ts';
 import { inBmcSituation } from '#conductor/drivers/bmc-situation.ts';
 import type {
   BiosInterface,
@@ -10,9 +11,10 @@ import type {
   RaidInterface,
   VirtualMediaInterface,
 } from '#conductor/drivers/interfaces.ts';
-import { errorWithout, type Hide, hideSecrets } from '#conductor/kernel/secrets/mask-document.ts';
+import { errorWithout } from '#conductor/kernel/secrets/mask-document.ts';
 import { type ErrorCode, errorCode } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
+import { type Hide, hideEchoed, hideSecrets } from '#shared/secret-words.ts';
 
 export interface CallWatch {
   readonly log: Log;
@@ -20,6 +22,8 @@ export interface CallWatch {
   readonly hide: Hide;
   /** Called for each call: `get power state`, the code of its error if it failed, and how long it took. */
   readonly ended: (action: string, failure: ErrorCode | undefined, seconds: number) => void;
+  /** Called when a request of a call is not answered for a while. */
+  readonly onSilent?: OnSilent | undefined;
 }
 
 /**
@@ -241,7 +245,7 @@ function biosWithLogging(bios: BiosInterface, watch: CallWatch): BiosInterface {
       ),
     applySettings: (settings, options) => {
       const names = settings.map(({ name }) => name);
-      const hideValues = hideSecrets(() => settings.map(({ value }) => value));
+      const hideValues = hideEchoed(() => settings.map(({ value }) => value));
       const hide: Hide = (text) => hideValues(watch.hide(text));
       const apply = () => bios.applySettings(settings, options);
       return logged({ ...watch, hideInLog: hide }, 'apply BIOS settings', 'info', { names }, apply);
@@ -251,7 +255,7 @@ function biosWithLogging(bios: BiosInterface, watch: CallWatch): BiosInterface {
 }
 
 async function logged<T>(
-  { log, ended, hide, hideInLog = hide }: CallWatch & { readonly hideInLog?: Hide },
+  { log, ended, hide, hideInLog = hide, onSilent }: CallWatch & { readonly hideInLog?: Hide },
   action: string,
   level: 'debug' | 'info',
   fields: Readonly<Record<string, unknown>>,
@@ -265,7 +269,7 @@ async function logged<T>(
     return Math.round(ms);
   };
   try {
-    const result = await call();
+    const result = await whileListening(onSilent, call);
     log[level]({ action, ...fields, durationMs: end(), outcome: 'done', result: shownResult(result) }, 'BMC call');
     return result;
   } catch (error) {

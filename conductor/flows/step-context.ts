@@ -2,12 +2,12 @@ import type { AgentClient } from '#conductor/agents/agent-client.ts';
 import { hideInAnswers } from '#conductor/agents/node-dump.ts';
 import type { Bmc } from '#conductor/drivers/interfaces.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
+import { noteSilence } from '#conductor/flows/log/note-silence.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import type { AgentSessionRow } from '#conductor/kernel/db/schema/agent.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { PortRow } from '#conductor/kernel/db/schema/port.ts';
-import { type Hide, hideSecrets } from '#conductor/kernel/secrets/mask-document.ts';
 import { nodeSecretTexts, openStepArgs } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { FlowKind } from '#conductor/model/flow-kind.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
@@ -18,6 +18,7 @@ import type { NodeChange } from '#conductor/nodes/node-store.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 import type { Fault, FaultCode } from '#shared/errors/fault-codes.ts';
 import type { Log } from '#shared/log.ts';
+import { type Hide, hideSecrets } from '#shared/secret-words.ts';
 import type { StepDefinition, StepOutcome } from '#shared/steps/define-step.ts';
 import type { HardwareManagerVersion, StepInterface, StepKind } from '#shared/wire/step.ts';
 
@@ -162,6 +163,22 @@ export async function tryToRead<Read>(
   }
 }
 
+/** A step's call to the outside, from its start to its end. */
+export interface CallAtWork {
+  /** Aborts once the flow's abort was asked for and the step may be broken off. */
+  readonly signal: AbortSignal;
+  /** Lets an abort break the step off from now on. */
+  permit(): void;
+  end(): void;
+}
+
+/** The outside call that a conductor is at for one node, which an operator's abort cancels. */
+export interface CallsAtWork {
+  begin(flowUuid: string): CallAtWork;
+  /** Looks whether an abort was asked for, since something about the node has changed. */
+  look(): void;
+}
+
 /** The flow and the step that something is run for. */
 export interface Work {
   readonly context: EngineContext;
@@ -173,6 +190,8 @@ export interface Work {
   readonly version: string;
   readonly ports: () => Promise<readonly PortRow[]>;
   readonly signal: AbortSignal;
+  /** Place of the call that is under way, which an abort cancels. */
+  readonly calls: CallsAtWork;
 }
 
 export async function loadStepContext(
@@ -186,6 +205,23 @@ export async function loadStepContext(
   const about = { node: node.uuid, flow: work.flow.uuid, step: stepTitle(step) };
   const gone = session?.callbackUrl || !step.inBand ? undefined : await ask(findPowerSince(db, work.flow));
   let log: Log | undefined;
+  // one after the other: what takes a note back must not be overtaken by it
+  let noted: Promise<void> = Promise.resolve();
+  const note = (request: string | undefined): void => {
+    const write = () =>
+      db.transaction(async (tx) => {
+        await holdLease(tx, work.lease);
+        await noteSilence(tx, step, request);
+      });
+    noted = noted.then(write).catch((error: unknown) => {
+      context.log.debug({ ...about, err: error }, 'the silence of the BMC is not noted');
+    });
+  };
+  const onSilent = (request: string): (() => void) => {
+    context.log.warn({ ...about, request: hide(request) }, 'the BMC has not answered for a while');
+    note(hide(request));
+    return () => note(undefined);
+  };
   return {
     ...context,
     get log() {
@@ -197,7 +233,10 @@ export async function loadStepContext(
     step,
     isRepeated,
     // the step that holds the machine's power knows when it may switch it
-    bmc: () => context.drivers.connect(node.powerHold?.step === step.uuid ? { ...node, powerHold: null } : node, about),
+    bmc: () => {
+      const own = node.powerHold?.step === step.uuid ? { ...node, powerHold: null } : node;
+      return context.drivers.connect(own, about, onSilent);
+    },
     ask,
     keepPower: () => Promise.resolve(),
     noteOff: () => Promise.resolve(),

@@ -28,6 +28,8 @@ export interface KeptLease {
    * @throws AppError `lease_lost` when its time, or this conductor's life, is over by this computer's own clocks.
    */
   readonly requireHeld: () => void;
+  /** Renews it at once, so that one that was taken away is noticed now. */
+  renewNow(): void;
   /** No more renewals. */
   stop(): void;
 }
@@ -91,6 +93,7 @@ function keepRenewed(context: KeepContext, lease: Renewable, claimedAt: Moment):
       life.requireAlive();
       signal.throwIfAborted();
     },
+    renewNow: () => void renew(),
     stop: () => {
       clearInterval(renewal);
       clearTimeout(deadline);

@@ -23,8 +23,10 @@ test('every failure has a way out by an operator’s verb', () => {
 test.each([
   ['deploy failed', ['active', 'deploy', 'rebuild', 'deleted', 'undeploy']],
   ['enroll', ['manage']],
-  ['deploying', []],
-  ['deleting', []],
+  ['deploying', ['abort']],
+  ['cleaning', ['abort']],
+  // `clean` is the conductor's own there
+  ['deleting', ['abort']],
 ] as const)('%s allows %j', (state, verbs) => {
   expect(legalVerbs(state)).toEqual(verbs);
 });

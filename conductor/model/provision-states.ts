@@ -70,21 +70,34 @@ export type ProvisionEvent = VerbEvent | 'wait' | 'resume' | 'hold' | 'done' | '
  * `cleaned` leaves cleaning for manageable (manual cleaning, retired nodes); Ironic calls that event `manage`, which
  * here stays the operator's verb. `clean` out of `deleting` is the conductor's own. `abort` out of `service failed` leads
  * to `servicing`, and to `active` when the instance runs again: Ironic calls the node `active` while it is still off.
- * `abort` out of `verifying` and `adopting` is ours: a BMC that takes a call and never answers would hold the node.
+ * `abort` out of states in which a conductor acts is ours: a BMC that takes a call and never answers would hold the node.
  */
 export const provisionTransitions = {
   enroll: { manage: 'verifying' },
   verifying: { done: 'manageable', fail: 'enroll', abort: 'enroll' },
   manageable: { provide: 'cleaning', clean: 'cleaning', inspect: 'inspecting', adopt: 'adopting' },
-  inspecting: { done: 'manageable', fail: 'inspect failed', wait: 'inspect wait' },
+  inspecting: { done: 'manageable', fail: 'inspect failed', wait: 'inspect wait', abort: 'inspect failed' },
   'inspect wait': { done: 'manageable', fail: 'inspect failed', abort: 'inspect failed', resume: 'inspecting' },
   'inspect failed': { manage: 'manageable', inspect: 'inspecting' },
-  cleaning: { done: 'available', fail: 'clean failed', wait: 'clean wait', hold: 'clean hold', cleaned: 'manageable' },
+  cleaning: {
+    done: 'available',
+    fail: 'clean failed',
+    wait: 'clean wait',
+    hold: 'clean hold',
+    cleaned: 'manageable',
+    abort: 'clean failed',
+  },
   'clean wait': { fail: 'clean failed', abort: 'clean failed', hold: 'clean hold', resume: 'cleaning' },
   'clean hold': { abort: 'clean failed', unhold: 'clean wait' },
   'clean failed': { manage: 'manageable' },
   available: { deploy: 'deploying', manage: 'manageable' },
-  deploying: { fail: 'deploy failed', wait: 'wait call-back', hold: 'deploy hold', done: 'active' },
+  deploying: {
+    fail: 'deploy failed',
+    wait: 'wait call-back',
+    hold: 'deploy hold',
+    done: 'active',
+    abort: 'deploy failed',
+  },
   'wait call-back': {
     hold: 'deploy hold',
     resume: 'deploying',
@@ -95,17 +108,23 @@ export const provisionTransitions = {
   'deploy hold': { unhold: 'wait call-back', abort: 'deploy failed' },
   'deploy failed': { rebuild: 'deploying', deploy: 'deploying', delete: 'deleting' },
   active: { rebuild: 'deploying', delete: 'deleting', rescue: 'rescuing', service: 'servicing' },
-  deleting: { fail: 'error', clean: 'cleaning' },
+  deleting: { fail: 'error', clean: 'cleaning', abort: 'error' },
   error: { rebuild: 'deploying', delete: 'deleting' },
   adopting: { done: 'active', fail: 'adopt failed', abort: 'adopt failed' },
   'adopt failed': { adopt: 'adopting', manage: 'manageable' },
-  rescuing: { done: 'rescue', wait: 'rescue wait', fail: 'rescue failed' },
+  rescuing: { done: 'rescue', wait: 'rescue wait', fail: 'rescue failed', abort: 'rescue failed' },
   'rescue wait': { resume: 'rescuing', fail: 'rescue failed', abort: 'rescue failed', delete: 'deleting' },
   rescue: { rescue: 'rescuing', delete: 'deleting', unrescue: 'unrescuing' },
   'rescue failed': { rescue: 'rescuing', unrescue: 'unrescuing', delete: 'deleting' },
-  unrescuing: { done: 'active', fail: 'unrescue failed' },
+  unrescuing: { done: 'active', fail: 'unrescue failed', abort: 'unrescue failed' },
   'unrescue failed': { rescue: 'rescuing', unrescue: 'unrescuing', delete: 'deleting' },
-  servicing: { done: 'active', fail: 'service failed', wait: 'service wait', hold: 'service hold' },
+  servicing: {
+    done: 'active',
+    fail: 'service failed',
+    wait: 'service wait',
+    hold: 'service hold',
+    abort: 'service failed',
+  },
   'service wait': {
     hold: 'service hold',
     resume: 'servicing',
@@ -176,7 +195,7 @@ export function legalVerbs(state: ProvisionState, fault: string | null = null): 
   return (Object.keys(provisionVerbs) as ProvisionVerb[]).filter((verb) => {
     if (fault === nodeFaults.restored) return isWordOnRestored({ fault }, provisionVerbs[verb].event);
     const next = nextProvisionState(state, provisionVerbs[verb].event);
-    return next !== undefined && !(state === 'deleting' || state === 'cleaning');
+    return next !== undefined && (state !== 'deleting' || verb === 'abort');
   });
 }
 

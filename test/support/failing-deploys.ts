@@ -33,7 +33,12 @@ const way = '`baton rebuild stepper` tries again, `baton undeploy stepper` gives
 
 /** @param settings of the conductor: time limits, so that none strikes where another is meant */
 export async function openFailingDeploys(settings: Readonly<Record<string, string>>): Promise<FailingDeploys> {
-  const node = await openStepNode({ settings: { BATON_HEARTBEAT_TIMEOUT: '2', ...settings }, plainHttp: true });
+  return failingDeploysOn(
+    await openStepNode({ settings: { BATON_HEARTBEAT_TIMEOUT: '2', ...settings }, plainHttp: true }),
+  );
+}
+
+export function failingDeploysOn(node: StepNode): FailingDeploys {
   const start: FailingDeploys['start'] = async (body: object = {}) => {
     await node.rest('available');
     await node.patch('/instance_info', demoInstance);

@@ -1,4 +1,5 @@
-import { silentLog } from '#shared/log.ts';
+import type { DriverOptions } from '#conductor/drivers/registry.ts';
+import { type Log, silentLog } from '#shared/log.ts';
 import { waitUntil as waitUntilWithin } from '#test/lab/wait-until.ts';
 import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
 import { type ConductorInProcess, startConductorInProcess } from '#test/support/conductor-in-process.ts';
@@ -45,11 +46,19 @@ export interface StepNodeOptions {
   readonly settings?: Readonly<Record<string, string>>;
   /** The agent serves plain HTTP, so that `machine.agentFaults` can be put before it. */
   readonly plainHttp?: boolean;
+  readonly drivers?: DriverOptions;
+  readonly log?: Log;
 }
 
-export async function openStepNode({ settings = {}, plainHttp = false }: StepNodeOptions = {}): Promise<StepNode> {
+export async function openStepNode({
+  settings = {},
+  plainHttp = false,
+  drivers,
+  log = silentLog,
+}: StepNodeOptions = {}): Promise<StepNode> {
   const conductor = await startConductorInProcess({
-    log: silentLog,
+    log,
+    ...(drivers ? { drivers } : {}),
     settings: { ...(plainHttp ? { BATON_REQUIRE_AGENT_TLS: 'false' } : {}), ...settings },
   });
   const operator = createOperator(conductor.url);

@@ -13,7 +13,7 @@ import {
 } from '#conductor/flows/bmc/hold-power.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { mayRestartFlow, restartFlow } from '#conductor/flows/engine/end-flow.ts';
-import { endFinished, type FinishedWork, failStep } from '#conductor/flows/engine/finish-flow.ts';
+import { abortFlow, endFinished, type FinishedWork, failStep } from '#conductor/flows/engine/finish-flow.ts';
 import { isHeld } from '#conductor/flows/engine/hold-flow.ts';
 import { changesNode } from '#conductor/flows/engine/post-step-hooks.ts';
 import { recordOutcome } from '#conductor/flows/engine/record-outcome.ts';
@@ -26,6 +26,7 @@ import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { countFlow, countHop } from '#conductor/kernel/metrics/metrics.ts';
 import { flowKinds } from '#conductor/model/flow-kinds.ts';
+import { isCleaningUp } from '#conductor/model/flow-states.ts';
 import { stepTitle } from '#conductor/model/planned-step.ts';
 import { nextProvisionState } from '#conductor/model/provision-states.ts';
 import { applyEvent } from '#conductor/nodes/change/apply-event.ts';
@@ -101,10 +102,15 @@ async function act(
   mode: Mode,
   { step, isRepeated }: { readonly step: FlowStepRow; readonly isRepeated: boolean },
 ): Promise<ConductorStepOutcome | undefined> {
-  const { context, lease, node, flow, signal } = work;
-  const loaded = await loadStepContext(work, { step, isRepeated });
+  const { context, lease, node, flow } = work;
+  const call = work.calls.begin(flow.uuid);
+  const signal = AbortSignal.any([work.signal, call.signal]);
+  const loaded = await loadStepContext({ ...work, signal }, { step, isRepeated });
   const stepContext = Object.assign(loaded, { noteOff: () => noteOffOfStep(loaded) });
   const definition = context.steps.find(step, flowKinds[flow.kind]);
+  const permitAbort = (): void => {
+    if (mayBeBrokenOff(step, flow) && !isHeld()) call.permit();
+  };
   let isHeld = (): boolean => node.powerHold?.step === step.uuid;
   // a resumed step may have held it itself
   const mayHold = mode === 'resume' && !step.inBand && definition?.mustNotLosePower !== undefined;
@@ -118,6 +124,8 @@ async function act(
     const resumes = mode === 'resume' || isReset ? definition.resume : undefined;
     const holding = resumes ? undefined : await holdingPower(stepContext, definition);
     isHeld = holding?.isHeld ?? isHeld;
+    // an agent's step says by now whether it holds power; a BMC's that may holds it later
+    if (step.inBand || definition.mustNotLosePower === undefined) permitAbort();
     // a reset of what waits is noted, too: the conductor may die amid it
     const resumed = definition.mustNotLosePower
       ? { ...stepContext, noteOff: () => noteOffOf(stepContext) }
@@ -129,7 +137,11 @@ async function act(
     return outcome;
   } catch (error) {
     // stopped or taken over: the log still says `started`, so the next one runs the step again
-    if (signal.aborted) throw signal.reason;
+    if (work.signal.aborted) throw work.signal.reason;
+    if (call.signal.aborted) {
+      await abortFlow(context, lease, { ...flow, abortRequested: errorChain(call.signal.reason) });
+      return undefined;
+    }
     // a database that is away for a moment is not a fault of the step: the next period tries again
     if (errorCode(error) === 'lease_lost' || errorCode(error) === 'database_error') throw error;
     const record = { lease, node, flow, step };
@@ -158,7 +170,14 @@ async function act(
       // within a short time limit there is more than one try too
       checkEveryMs: Math.min(retryEveryMs, context.config.retryTimeoutMs / 4),
     };
+  } finally {
+    call.end();
   }
+}
+
+/** Whether an abort may cancel the call that the step is at; the clean-up that makes the machine safe goes on. */
+function mayBeBrokenOff(step: FlowStepRow, flow: FlowRow): boolean {
+  return step.abortable && step.phase === 'main' && !isCleaningUp(flow.state);
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { applyBootTargets, applyPowerTarget } from '#conductor/flows/engine/apply-targets.ts';
+import { createCallsAtWork } from '#conductor/flows/engine/cancel-call.ts';
 import { runFlow } from '#conductor/flows/engine/run-flow.ts';
 import { listOpenSteps } from '#conductor/flows/log/flow-store.ts';
 import { readWork } from '#conductor/flows/log/read-work.ts';
@@ -37,6 +38,8 @@ export async function workOnNode(
   context: EngineContext,
   nodeUuid: string,
   stop: AbortSignal,
+  /** Gets, while the node is held, what is to be called when something about it has changed. */
+  onHeld: (look: (() => void) | undefined) => void = () => undefined,
 ): Promise<'done' | 'left to others' | 'not known here'> {
   const { config } = context;
   const claimedAt = moment();
@@ -65,13 +68,18 @@ export async function workOnNode(
   const clock = clockSince(context.clock, lease, claimedAt.monotonicMs);
   const fencedContext = fence({ ...context, clock }, kept.requireHeld);
   let isReleased = false;
+  const calls = createCallsAtWork(context, nodeUuid);
+  onHeld(() => {
+    kept.renewNow();
+    calls.look();
+  });
   try {
     const [work, steps] = [valueOf(read[0]), valueOf(read[1])];
     const isAsked = work !== undefined && hasTarget(work.node);
     // before power: what the firmware is set to holds from the next boot on
     if (isAsked) await applyBootTargets(fencedContext, lease, signal);
     if (isAsked) await applyPowerTarget(fencedContext, lease, signal);
-    const came = await runFlow(fencedContext, lease, signal, isAsked ? undefined : { work, steps });
+    const came = await runFlow(fencedContext, lease, { signal, calls }, isAsked ? undefined : { work, steps });
     isReleased = came === 'released';
     return came === 'released' ? 'done' : came;
   } catch (error) {
@@ -80,6 +88,7 @@ export async function workOnNode(
     context.log.info({ node: nodeUuid, err: error }, 'work on node left to another');
     return 'done';
   } finally {
+    onHeld(undefined);
     kept.stop();
     context.metrics.leasesHeld.dec();
     if (!isReleased) await letGo(context, lease, stop);

@@ -23,7 +23,7 @@ import { AppError, inSituation } from '#shared/errors/app-error.ts';
 export async function runFlow(
   context: EngineContext,
   lease: Lease,
-  signal: AbortSignal,
+  { signal, calls }: Pick<Work, 'signal' | 'calls'>,
   first?: FirstWork,
 ): Promise<'done' | 'released' | 'not known here'> {
   const ports = readOnce(() => listNodePorts(context.db, lease.nodeUuid));
@@ -41,7 +41,7 @@ export async function runFlow(
       if (await leaveToOthers(context, { lease, node, flow, unknown: `flow ${flow.kind}` })) return 'not known here';
       throw new AppError('not_supported', `this conductor's release knows no flow ${flow.kind}`);
     }
-    const work = { context, lease, node, flow, session, ports, signal, version: current.version };
+    const work = { context, lease, node, flow, session, ports, signal, calls, version: current.version };
     const action = nextAction(flow, steps, context.clock.now());
     if (action.kind === 'finish') {
       await finishFlow(context, { lease, node, flow, steps });
@@ -69,9 +69,9 @@ export async function runFlow(
   return 'done';
 }
 
-/** Before a step begins; what looks at clusters stops between any two looks. */
+/** Before a step begins, or amid one that may be broken off; what looks at clusters stops between any two looks. */
 function mayStopAt({ kind, step }: { readonly kind: string; readonly step: FlowStepRow }, flow: FlowRow): boolean {
-  return (kind === 'run' && step.state === 'pending') || isBesideStates(flowKinds[flow.kind]);
+  return (kind === 'run' && step.state === 'pending') || step.abortable || isBesideStates(flowKinds[flow.kind]);
 }
 
 /** The step, and after it those that follow, as long as each ends at once. */

@@ -35,9 +35,11 @@ export interface SchedulerOptions {
 export function createScheduler({ context, notifyOthers }: SchedulerOptions): Scheduler {
   const stopping = new AbortController();
   /** Nodes at work since then; `again` = nudged meanwhile, look once more afterwards. */
-  const busy = new Map<string, { again: boolean; readonly since: number }>();
-  const begins = (nodeUuid: string): void => {
-    busy.set(nodeUuid, { again: false, since: performance.now() });
+  const busy = new Map<string, { again: boolean; readonly since: number; look?: (() => void) | undefined }>();
+  const begins = (nodeUuid: string): ((look: (() => void) | undefined) => void) => {
+    const atWork = { again: false, since: performance.now() };
+    busy.set(nodeUuid, atWork);
+    return (look) => Object.assign(atWork, { look });
   };
   const running = new Set<Promise<void>>();
   /** Nodes whose flows need a conductor of another release, and until when they are left to it. */
@@ -47,8 +49,8 @@ export function createScheduler({ context, notifyOthers }: SchedulerOptions): Sc
   const work = async (nodeUuid: string, origin: NudgeOrigin): Promise<void> => {
     try {
       do {
-        begins(nodeUuid);
-        const done = await workWhileReachable(context, nodeUuid, stopping.signal);
+        const onHeld = begins(nodeUuid);
+        const done = await workWhileReachable(context, nodeUuid, { stop: stopping.signal, onHeld });
         if (done === 'left to others' && origin !== 'another conductor') notifyOthers(nodeUuid);
         if (done === 'not known here') {
           // longer than others take to look by themselves, should the nudge be lost
@@ -87,8 +89,11 @@ export function createScheduler({ context, notifyOthers }: SchedulerOptions): Sc
     }
     if (origin === 'another conductor' && isLeft(nodeUuid)) return;
     const atWork = busy.get(nodeUuid);
-    if (atWork) atWork.again = true;
-    else turns.take(nodeUuid, origin);
+    if (atWork) {
+      atWork.again = true;
+      // an agent's word ends no call
+      if (origin !== 'agent') atWork.look?.();
+    } else turns.take(nodeUuid, origin);
   };
   return {
     nudge,
@@ -122,8 +127,12 @@ export function selectAsked(db: Queryable, worker: Parameters<typeof attendedBy>
 }
 
 /** Again at once when a connection was cut; while there is none at all, the next look at the database is soon enough. */
-function workWhileReachable(context: EngineContext, nodeUuid: string, stop: AbortSignal) {
-  return retry(() => workOnNode(context, nodeUuid, stop), {
+function workWhileReachable(
+  context: EngineContext,
+  nodeUuid: string,
+  { stop, onHeld }: { readonly stop: AbortSignal; readonly onHeld: NonNullable<Parameters<typeof workOnNode>[3]> },
+) {
+  return retry(() => workOnNode(context, nodeUuid, stop, onHeld), {
     signal: stop,
     withinMs: context.config.reconcileIntervalMs,
     passes: isConnectionLost,

@@ -4,6 +4,7 @@ import { stopFlow } from '#conductor/flows/engine/finish-flow.ts';
 import { findOpenFlow, listOpenSteps, listSteps, updateFlow } from '#conductor/flows/log/flow-store.ts';
 import { recordStepEvent } from '#conductor/flows/log/step-log.ts';
 import { isBeside } from '#conductor/flows/request/require-no-flow.ts';
+import { onlyReads } from '#conductor/flows/request/start-work.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
@@ -92,6 +93,23 @@ async function push(
     read,
   );
   context.nudge(node.uuid);
+}
+
+/**
+ * Has the conductor that is at the node's flow end it: at once, by cancelling the call that it waits for, or after a step
+ * that must not be interrupted.
+ * @returns false when nobody is at it, or its clean-up runs: then the abort is the caller's
+ */
+export async function askToAbort(context: FlowsContext, nodeUuid: string, error: string): Promise<boolean> {
+  const isAsked = await context.db.transaction(async (tx) => {
+    if (await touchLease(tx, nodeUuid)) return false;
+    const flow = await findOpenFlow(tx, nodeUuid);
+    if (!flow || isCleaningUp(flow.state) || onlyReads(flow)) return false;
+    await updateFlow(tx, flow.uuid, { abortRequested: error, checkInMs: 0 });
+    return true;
+  });
+  if (isAsked) context.nudge(nodeUuid);
+  return isAsked;
 }
 
 /**

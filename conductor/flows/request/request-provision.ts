@@ -4,7 +4,7 @@ import { findOpenFlow } from '#conductor/flows/log/flow-store.ts';
 import { type PlanContext, requireSamePlan } from '#conductor/flows/plan/read-plan.ts';
 import { type Admission, admit, type Work } from '#conductor/flows/request/admit.ts';
 import type { ProvisionRequest } from '#conductor/flows/request/provision-request.ts';
-import { abortTeardown } from '#conductor/flows/request/push-flow.ts';
+import { abortTeardown, askToAbort } from '#conductor/flows/request/push-flow.ts';
 import { readAdmission, readFlowFacts } from '#conductor/flows/request/read-admission.ts';
 import { onlyReads, planWork, startWork } from '#conductor/flows/request/start-work.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
@@ -37,6 +37,8 @@ export async function requestProvision(
     return;
   const { facts, configDrive } = await readAdmission(context, node, request);
   requireAdmitted(admit(node, request, facts));
+  if (event === 'abort' && (await askToAbort(context, node.uuid, `stopped by the operator's '${request.verb}'`)))
+    return;
   // thousands of rounds, through which nobody should wait for the node's row
   const rescueHash = rescuePassword === undefined ? undefined : encrypt(rescuePassword);
   const startOn = async (tx: Transaction, current: NodeRow, open: FlowRow | undefined) => {

@@ -112,8 +112,13 @@ function adviceStep(step: FlowStepRow, now: Date): AdviceStep {
     fault: stalled?.fault ?? currentFault(step) ?? (step.state === 'running' ? null : { code: 'unknown' }),
     waitedMs: now.getTime() - startedAt,
     limitMs: until ? until.getTime() - startedAt : undefined,
-    isRetry: step.runAgain || stalled !== undefined,
+    isRetry: step.runAgain || stalled !== undefined || isSilent(step),
   };
+}
+
+/** Its BMC has not answered for a while. */
+function isSilent(step: FlowStepRow): boolean {
+  return step.state === 'running' && currentFault(step)?.code === 'bmc_silent';
 }
 
 function hasCollected(output: unknown): boolean {

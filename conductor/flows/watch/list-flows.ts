@@ -57,6 +57,7 @@ const Row = z.object({
   progress: z.unknown(),
   attempt: z.number(),
   retried_after: z.string().nullable(),
+  refused: z.string().nullable(),
 });
 type Row = z.infer<typeof Row>;
 
@@ -109,6 +110,11 @@ export async function listFlows(
           select 1 from flow_steps bios where bios.flow_uuid = counting.uuid and bios.interface = 'bios' and bios.state = 'succeeded'
             and bios.output->>'left_to' is not null and bios.output->>'asked' <> 'held'
         )) is true as settles,
+        -- the last that was seen of the boot that it waits for
+        case when step.state = 'waiting' and step.fault->>'code' = 'ramdisk_silent' then (
+          select case when event = 'refused' then coalesce(detail, '') end from node_boot_events
+          where node_uuid = counting.node_uuid and at >= step.started_at order by id desc limit 1
+        ) end as refused,
         step.progress, step.run_again, step.state as step_state,
         case when step.run_again or step.state = 'running' then step.retry_until else step.wait_until end as until,
         (step.run_again and step.state = 'waiting') or (step.state = 'running' and step.retry_until is not null)
@@ -149,7 +155,9 @@ const status = sql`case
   when held is not null or on_hold is not null or conductor is null then 'held'
   when is_retried then 'retrying'
   when step_state = 'waiting' and (progress->>'still_seconds')::int >= ${stillSeconds} then 'slow'
+  when refused is not null then 'slow'
   when step_state = 'waiting' and now() - step_started_at > least(${patience}, (until - step_started_at) / 2) then 'slow'
+  when step_state = 'running' and waiting_for is not null and fault->>'code' = 'bmc_silent' then 'slow'
   when step_state = 'waiting' then 'waiting'
   else 'working' end`;
 
@@ -181,7 +189,7 @@ function viewFlow(row: Row, context: Pick<KernelContext, 'conductors'>): FlowSum
         ? row.error
         : row.status === 'held'
           ? (held ?? null)
-          : (row.retried_after ?? stalled?.reason ?? row.waiting_for),
+          : (row.retried_after ?? stalled?.reason ?? describeRefused(row.refused) ?? row.waiting_for),
     code: fault === null ? null : knownFault(fault).code,
     subject: fault?.subject ?? null,
     attempt: stalled?.isRetried ? stalled.tries + 1 : row.attempt,
@@ -189,6 +197,10 @@ function viewFlow(row: Row, context: Pick<KernelContext, 'conductors'>): FlowSum
       isRetrying && row.step_state === 'waiting' && row.run_again === true ? row.next_check_at.toISOString() : null,
     progress: row.progress,
   };
+}
+
+function describeRefused(refused: string | null): string | undefined {
+  return refused === null ? undefined : `the conductor refuses the machine: ${refused}`;
 }
 
 function faultOfRow({ step_state: state, waiting_for: waitingFor, step_error: error, fault }: Row): Fault | null {

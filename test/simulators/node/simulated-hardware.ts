@@ -7,6 +7,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 import type { Situation } from '#shared/errors/fault-codes.ts';
 import { defineStep, type StepOutcome } from '#shared/steps/define-step.ts';
 import { EraseArgs, type EraseResult, eraseStep, skipReasons } from '#shared/wire/erase-result.ts';
+import type { Progress } from '#shared/wire/progress.ts';
 import type { StepKind } from '#shared/wire/step.ts';
 import { PluginTaskArgs, pluginTaskStep } from '#shared/wire/step.ts';
 import { writeToFile } from '#test/simulators/node/write-to-file.ts';
@@ -25,6 +26,8 @@ interface FailedStep {
 export interface NodeFaults {
   /** Step name → the error that it ends with; taken away once it has struck when `once`. */
   failStep?: FailedStep;
+  /** What the agent reports of this step while it takes its time. */
+  reports?: { readonly step: string; readonly progress: Progress };
   /** The agent's process dies when it begins this step (once, unless `diesAgain`), and init starts it again. */
   dieInStep?: string;
   diesAgain?: boolean;
@@ -112,6 +115,7 @@ function actor(options: SimulatedHardwareOptions, faults: NodeFaults, record: St
       return new Promise<never>(() => undefined);
     }
     const slow = faults.slowStep?.step === step ? faults.slowStep : { ms: options.stepMs ?? 5 };
+    if (faults.reports?.step === step) context.reportProgress(faults.reports.progress);
     record.running.add(step);
     try {
       await ('until' in slow ? orAborted(slow.until, context.signal) : systemClock.sleep(slow.ms, context.signal));

@@ -1,4 +1,5 @@
 import { Agent } from 'undici';
+import { reportSilence } from '#conductor/drivers/bmc-silence.ts';
 import { stoppedError } from '#conductor/drivers/call-deadline.ts';
 import { type BmcTls, tlsOptions } from '#conductor/drivers/redfish/client/bmc-tls.ts';
 import type { RedfishConnection } from '#conductor/drivers/redfish/client/driver-info.ts';
@@ -92,7 +93,8 @@ export function createTransport(
             signal: options.signal,
           });
         // as it is first: of a compressed resource the ETag is a weak one (sushy); iLO has some in gzip alone
-        const plain = await ask('identity');
+        // a file takes as long as it takes
+        const plain = await (form ? ask('identity') : reportSilence(what, ask('identity')));
         const answer = plain.status === 406 ? await ask('gzip') : plain;
         const body = answer.body ?? (answer.text().trim() || undefined);
         return { status: answer.status, headers: firstValues(answer.headers), body };
