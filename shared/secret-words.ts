@@ -36,7 +36,7 @@ function isWord(text: string): boolean {
 }
 
 const secretKey = '(?:pass(?:word|wd|phrase)?|pwd|token|secret|credentials?|authorization|community|key)';
-/** What may follow a value that stands without quotes. */
+/** Pattern of text that may follow a value without quotes. */
 const end = '(?=$|[\\s"\'`,;&)}\\]<])';
 
 /** Places at which a value can stand, each with the text before it as a look behind; `S` is the secret. */

@@ -21,7 +21,6 @@ const own = [
   'agent/kexec/systemd-boot.ts', // `default` of loader.conf, which is the image's, by `personPattern`
   'conductor/drivers/redfish/firmware.ts',
   'conductor/flows/conductor-steps/prepare-instance-boot.ts',
-  'conductor/kernel/secrets/mask-document.ts',
   'conductor/kernel/secrets/secrets.ts',
   'conductor/model/recordings/mask-recording.ts',
   'conductor/model/recordings/replace-identities.ts',
@@ -43,6 +42,7 @@ const own = [
   'conductor/networks/switches/os/ports/junos-ranges.ts',
   'conductor/networks/switches/os/ports/nxos-ports.ts',
   'shared/machine-identity.ts',
+  'shared/secret-words.ts',
 ];
 
 test('nobody else makes regular expressions of texts', () => {

@@ -91,7 +91,7 @@ test('lists and shows, as text and as JSON', async () => {
   ]);
   terminal.output = '';
   await terminal.run('node', 'show', 'n1');
-  expect(terminal.output).toMatch(/^name +n1$/m);
+  expect(terminal.output).toMatch(/^ {2}name +n1$/m);
   terminal.output = '';
   await terminal.run('node', 'show', '-o', 'json', 'n1');
   expect(JSON.parse(terminal.output)).toMatchObject({ name: 'n1' });
@@ -153,8 +153,8 @@ test('bad usage is answered with what would be right', async () => {
   await expect(terminal.run('node', 'frob', 'secret')).rejects.toThrow(
     /^no such command: node frob; baton node --help lists those of node$/,
   );
-  await expect(terminal.run('-o', 'json', 'node', 'list')).rejects.toThrow(
-    /^-o: options come after the command; baton/,
+  await expect(terminal.run('--class', 'gold', 'node', 'list')).rejects.toThrow(
+    /^--class: options come after the command; baton/,
   );
   await expect(terminal.run()).rejects.toThrow(/^usage:/);
   await expect(terminal.run('node')).rejects.toThrow('baton node show NODE');

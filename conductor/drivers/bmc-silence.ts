@@ -13,7 +13,7 @@ export function whileListening<T>(onSilent: OnSilent | undefined, call: () => Pr
   return onSilent ? listening.run(onSilent, call) : call();
 }
 
-/** Waits for one request's answer, and reports its silence to whoever listens. @param request `GET https://bmc/redfish/v1/` */
+/** Waits for one request's answer, and reports its silence to the call that listens. @param request `GET https://bmc/redfish/v1/` */
 export async function reportSilence<T>(request: string, answer: Promise<T>): Promise<T> {
   const onSilent = listening.getStore();
   if (!onSilent) return answer;

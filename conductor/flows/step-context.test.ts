@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { noteSilence } from '#conductor/flows/log/note-silence.ts';
 import { loadStepContext, type Work } from '#conductor/flows/step-context.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
@@ -21,7 +22,7 @@ test('an agent that a power action has ended is not told as one that never calle
   const load = async (flow: Partial<FlowRow>, inBand = true) => {
     const work = { context, node, session: null, flow: { nodeUuid: uuid, ...flow } } as unknown as Work;
     const step = { interface: 'deploy', step: 'prepare_disks', inBand, args: {} } as unknown as FlowStepRow;
-    return loadStepContext(work, { step, isRepeated: false });
+    return loadStepContext(work, { step, isRepeated: false, noteSilence });
   };
   const never = 'no agent has called in on this node';
   expect((await load({ startedAt })).agent).toThrow(never);

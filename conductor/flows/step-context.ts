@@ -2,7 +2,6 @@ import type { AgentClient } from '#conductor/agents/agent-client.ts';
 import { hideInAnswers } from '#conductor/agents/node-dump.ts';
 import type { Bmc } from '#conductor/drivers/interfaces.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
-import { noteSilence } from '#conductor/flows/log/note-silence.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import type { AgentSessionRow } from '#conductor/kernel/db/schema/agent.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
@@ -194,9 +193,12 @@ export interface Work {
   readonly calls: CallsAtWork;
 }
 
+/** Notes at the step that the BMC has not answered this request for a while; `undefined` takes the note back. */
+type NoteSilence = (tx: Transaction, step: FlowStepRow, request: string | undefined) => Promise<void>;
+
 export async function loadStepContext(
   work: Work,
-  { step, isRepeated }: Pick<StepContext, 'step' | 'isRepeated'>,
+  { step, isRepeated, noteSilence }: Pick<StepContext, 'step' | 'isRepeated'> & { readonly noteSilence: NoteSilence },
 ): Promise<StepContext> {
   const { context, node, signal } = work;
   const { db } = context;

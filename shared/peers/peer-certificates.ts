@@ -80,7 +80,7 @@ function keep({ protocol, host }: Connected['connectParams'], end: Date | 'expir
   if (kind !== undefined) put(certificates, origin, { origin, kind, end });
 }
 
-/** What was seen last stands at the end. */
+/** Puts it at the end, where those seen last stand. */
 function put<Value>(map: Map<string, Value>, key: string, value: Value): void {
   map.delete(key);
   map.set(key, value);

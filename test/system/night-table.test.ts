@@ -50,7 +50,7 @@ async function statusLines(flow: FlowSummaryView, advice: string): Promise<strin
   return renderFleet({ fleet, flows: [flow], all: false, advice: known }, new Date(), 10_000).join('\n');
 }
 
-/** What needs somebody, as the board shows it: its text, and its buttons. */
+/** Renders the board's view of what needs somebody: its text, and its buttons. */
 async function onTheBoard(flow: FlowSummaryView, advice: string): Promise<{ text: string; buttons: string[] }> {
   const shown = await deploys.node.operator.node(deploys.node.name);
   const known = Object.keys(boardNode()).filter((key) => key in shown);
@@ -68,10 +68,10 @@ async function onTheBoard(flow: FlowSummaryView, advice: string): Promise<{ text
     buttonsOf: buttonsFor,
   };
   const buttons = troubles.flatMap(buttonsFor).map(({ title }) => title.replace('…', ''));
-  return { text: textOf(renderAttention(picture, new Date())), buttons };
+  return { text: textOf(renderAttention(picture, new Date())).replaceAll('&#39;', "'"), buttons };
 }
 
-/** What is made goes away, and the node is deployed. */
+/** Takes the fault away, and has the node deployed. */
 async function wayOut({ named }: NightFault): Promise<void> {
   const { node } = deploys;
   if (named !== 'failed') await node.operator.provision(node.name, 'abort');

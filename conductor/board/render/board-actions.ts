@@ -110,7 +110,7 @@ export function actionsFor({ node, flow, onHold }: Subject): Readonly<Record<str
       isCounted: true,
     };
   } else if (!isRestored) {
-    const corrections = correctionsFor({ node, flow, onHold });
+    const corrections = correctionsFor(node.driver, flow?.code ?? '');
     if (corrections) actions['correct'] = { ...corrections, request: { method: 'PATCH', path, body: [] } };
     const known = provisionStates.find((each) => each === node.provision_state);
     const legal = known ? legalVerbs(known) : [];

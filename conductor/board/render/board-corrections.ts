@@ -1,5 +1,3 @@
-import type { Subject } from '#conductor/board/render/board-actions.ts';
-
 /** One value that an operator types, and what it changes of the node. */
 export interface Correction {
   readonly label: string;
@@ -73,10 +71,9 @@ function bmcOf(driver: string): Corrections | undefined {
   };
 }
 
-/** Finds what a person can correct of a node whose flow has failed, by the failure's code. Pure. */
-export function correctionsFor({ node, flow }: Subject): Corrections | undefined {
-  const code = flow?.code ?? '';
-  if (/^bmc_(login|unreachable|silent|certificate|settings)$/.test(code)) return bmcOf(node.driver);
+/** Finds the values of a node that a person can correct after a failure with this code. Pure. */
+export function correctionsFor(driver: string, code: string): Corrections | undefined {
+  if (/^bmc_(login|unreachable|silent|certificate|settings)$/.test(code)) return bmcOf(driver);
   if (code === 'image_too_large' || code === 'disk_choice' || code === 'disk_failing') {
     return code === 'image_too_large' ? { ...image, fields: [...image.fields, ...rootDisk.fields] } : rootDisk;
   }

@@ -18,6 +18,7 @@ import { isHeld } from '#conductor/flows/engine/hold-flow.ts';
 import { changesNode } from '#conductor/flows/engine/post-step-hooks.ts';
 import { recordOutcome } from '#conductor/flows/engine/record-outcome.ts';
 import { updateFlow } from '#conductor/flows/log/flow-store.ts';
+import { noteSilence } from '#conductor/flows/log/note-silence.ts';
 import { recordStepEvents } from '#conductor/flows/log/step-log.ts';
 import { type ConductorStepOutcome, loadStepContext, type Work } from '#conductor/flows/step-context.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
@@ -105,7 +106,7 @@ async function act(
   const { context, lease, node, flow } = work;
   const call = work.calls.begin(flow.uuid);
   const signal = AbortSignal.any([work.signal, call.signal]);
-  const loaded = await loadStepContext({ ...work, signal }, { step, isRepeated });
+  const loaded = await loadStepContext({ ...work, signal }, { step, isRepeated, noteSilence });
   const stepContext = Object.assign(loaded, { noteOff: () => noteOffOfStep(loaded) });
   const definition = context.steps.find(step, flowKinds[flow.kind]);
   const permitAbort = (): void => {

@@ -4,8 +4,8 @@ import type { CallsAtWork } from '#conductor/flows/step-context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /**
- * Makes the place where the call that is under way for a node can be found. An abort is written into the flow by whoever
- * receives it; the conductor that holds the node reads it there when it is nudged, so that a BMC that never answers holds
+ * Makes the place where the call that is under way for a node can be found. An abort is written into the flow by the
+ * conductor that receives it; the conductor that holds the node reads it there when it is nudged, so that a BMC that never answers holds
  * up nobody who wants the flow to end.
  */
 export function createCallsAtWork(context: Pick<EngineContext, 'db' | 'log'>, nodeUuid: string): CallsAtWork {

@@ -26,7 +26,7 @@ interface FailedStep {
 export interface NodeFaults {
   /** Step name → the error that it ends with; taken away once it has struck when `once`. */
   failStep?: FailedStep;
-  /** What the agent reports of this step while it takes its time. */
+  /** Progress that the agent reports of this step while it takes its time. */
   reports?: { readonly step: string; readonly progress: Progress };
   /** The agent's process dies when it begins this step (once, unless `diesAgain`), and init starts it again. */
   dieInStep?: string;
