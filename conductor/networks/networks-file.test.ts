@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { findSwitch, noNetworks, parseNetworksFile, resolveNetwork } from '#conductor/networks/networks-file.ts';
 
@@ -360,4 +361,11 @@ describe('resolveNetwork', () => {
     );
     expect(() => resolveNetwork(noNetworks, 'cleaning')).toThrow('there is no cleaning network');
   });
+});
+
+test('docs/examples/networks.yaml is a networks file', async () => {
+  const text = await readFile(new URL('../../docs/examples/networks.yaml', import.meta.url), 'utf8');
+  const { switches, networks } = parse(text);
+  expect(switches).toHaveLength(1);
+  expect(networks.map(({ name }) => name)).toEqual(['provisioning', 'cleaning', 'tenant', 'blue']);
 });

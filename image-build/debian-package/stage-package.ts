@@ -1,7 +1,12 @@
 import { chmod, cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
 import { buildBundles, forNode } from '#conductor/bundle/build-bundles.ts';
+import { commands } from '#conductor/cli/commands.ts';
+import { completionShells } from '#conductor/cli/completion.ts';
+import { manPage } from '#conductor/cli/man-page.ts';
+import { settingsHelp } from '#conductor/cli/shell/client-settings.ts';
 import { describeSettings } from '#conductor/start/environment.ts';
 import { paths } from '#image-build/build-context.ts';
 import { composeSbom, readIntegrities } from '#image-build/compose-sbom.ts';
@@ -60,6 +65,7 @@ export async function stagePackage(tree: string): Promise<void> {
   await copy(join(sources, 'scripts/baton'), join(tree, 'usr/bin/baton'), 0o755);
   await copy(join(sources, 'baton.service'), join(tree, 'lib/systemd/system/baton.service'), 0o644);
   await write(join(tree, 'etc/baton/baton.env'), settingsFile(), 0o640); // DATABASE_URL may have a password
+  await writeCommandHelp(tree);
   const documents = join(tree, 'usr/share/doc/baton');
   await copy(join(paths.repository, 'docs'), documents);
   await copy(join(paths.repository, 'CHANGELOG.md'), join(documents, 'CHANGELOG.md'));
@@ -73,6 +79,22 @@ export async function stagePackage(tree: string): Promise<void> {
     join(documents, 'copyright'),
     `${await readFile(join(paths.repository, 'LICENSE'), 'utf8')}\n${licenses}`,
   );
+}
+
+/** Where each shell looks for completions of its own accord. */
+const completionFiles = {
+  bash: 'usr/share/bash-completion/completions/baton',
+  zsh: 'usr/share/zsh/vendor-completions/_baton',
+  fish: 'usr/share/fish/vendor_completions.d/baton.fish',
+} as const;
+
+/** Writes the man page, and completions for the shells. */
+async function writeCommandHelp(tree: string): Promise<void> {
+  for (const { shell, render } of completionShells) await write(join(tree, completionFiles[shell]), render(commands));
+  const page = manPage(commands, settingsHelp, packageJson.version);
+  const file = join(tree, 'usr/share/man/man1/baton.1.gz');
+  await mkdir(dirname(file), { recursive: true });
+  await writeFile(file, gzipSync(page, { level: 9 }));
 }
 
 /** Lists what an auditor asks for: each part of the package with its version, the ramdisk's too. */

@@ -1,7 +1,16 @@
+import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { readNodeFile } from '#conductor/cli/nodes/node-file.ts';
 
 const read = (text: string, drivers?: string[]) => readNodeFile(text, 'nodes.yaml', drivers);
+
+test('docs/examples/nodes.yaml is a file of nodes', async () => {
+  const text = await readFile(new URL('../../../docs/examples/nodes.yaml', import.meta.url), 'utf8');
+  expect(read(text, ['redfish', 'ipmi']).map(({ name, ports }) => [name, ports.length])).toEqual([
+    ['r01-n01', 1],
+    ['r01-n02', 1],
+  ]);
+});
 
 test('lists, objects, single nodes and several documents are read', () => {
   const one = { name: 'n1', driver: 'redfish', fields: { name: 'n1', driver: 'redfish' }, traits: [], ports: [] };
