@@ -116,9 +116,11 @@ function adviceStep(step: FlowStepRow, now: Date): AdviceStep {
   };
 }
 
-/** Its BMC has not answered for a while. */
+/** Its BMC has not answered for a while, or its agent can't be reached. */
 function isSilent(step: FlowStepRow): boolean {
-  return step.state === 'running' && currentFault(step)?.code === 'bmc_silent';
+  const code = currentFault(step)?.code;
+  if (step.state === 'running') return code === 'bmc_silent';
+  return step.state === 'waiting' && (code === 'agent_silent' || code === 'power_switched');
 }
 
 function hasCollected(output: unknown): boolean {

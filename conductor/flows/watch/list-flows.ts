@@ -155,7 +155,7 @@ const status = sql`case
   when held is not null or on_hold is not null or conductor is null then 'held'
   when is_retried then 'retrying'
   when step_state = 'waiting' and (progress->>'still_seconds')::int >= ${stillSeconds} then 'slow'
-  when refused is not null then 'slow'
+  when refused is not null or (step_state = 'waiting' and fault->>'code' in ('agent_silent', 'power_switched')) then 'slow'
   when step_state = 'waiting' and now() - step_started_at > least(${patience}, (until - step_started_at) / 2) then 'slow'
   when step_state = 'running' and waiting_for is not null and fault->>'code' = 'bmc_silent' then 'slow'
   when step_state = 'waiting' then 'waiting'
