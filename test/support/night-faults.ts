@@ -162,9 +162,9 @@ export const answeringFaults: readonly NightFault[] = [
     happens: 'the BMC fails at the reset',
     make: bmc({ method: 'POST', path: /Reset$/, status: 500, body: {} }),
     code: 'bmc_refused',
-    named: 'failed',
+    named: 'retrying',
     says: /^The BMC is the cause, it refuses this/,
-    logged: /"code":"bmc_refused".*step failed/,
+    logged: /step waits/,
   },
   {
     happens: 'the BMC refuses the login that it took before',
