@@ -5,6 +5,7 @@ import { callbackUrl, findAdvertisedAddress } from '#agent/advertised-address.ts
 import { type AgentInventory, openInventory } from '#agent/agent-inventory.ts';
 import { type ApiClient, createApiClient } from '#agent/api/api-client.ts';
 import { microversions } from '#agent/api/microversion.ts';
+import { createAttester } from '#agent/attest.ts';
 import type { CommandServices } from '#agent/commands/command.ts';
 import { CommandRunner } from '#agent/commands/command-runner.ts';
 import { type CommandTable, commandTable } from '#agent/commands/command-table.ts';
@@ -32,6 +33,7 @@ import {
 } from '#agent/session.ts';
 import { raiseClock, readKernelDate, setClock } from '#agent/set-clock.ts';
 import { createServerCertificate, type ServerCertificate } from '#agent/tls.ts';
+import { type OpenTpm, withoutTpm } from '#agent/tpm/open-tpm.ts';
 import type { Clock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
@@ -54,6 +56,8 @@ export interface AgentDependencies {
   readonly openTerminal?: OpenTerminal;
   /** Another machine than this one, in simulators. */
   readonly openInventory?: typeof openInventory;
+  /** Absent: a machine without TPM. */
+  readonly openTpm?: OpenTpm;
   readonly commands?: CommandTable;
   /** Stops the agent. */
   readonly signal: AbortSignal;
@@ -117,6 +121,7 @@ async function lookUpAndServe(api: ApiClient, config: AgentConfig, dependencies:
   const looking: LookupDependencies = {
     ...dependencies,
     api,
+    attester: createAttester(dependencies.openTpm ?? withoutTpm, dependencies),
     addresses: async () => config.addresses ?? (await listPhysicalInterfaces()).map(({ macAddress }) => macAddress),
     bootToken: config.agentToken,
     ownToken: (uuid) => config.agentToken ?? (saved?.node_uuid === uuid ? saved.token : undefined),

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createApiClient } from '#agent/api/api-client.ts';
+import { createAttester } from '#agent/attest.ts';
 import { type LookupDependencies, lookup } from '#agent/lookup.ts';
 import { createInstantClock, type InstantClock } from '#agent/testing/fake-clock.ts';
 import {
@@ -9,6 +10,8 @@ import {
   ironicFault,
   startFakeConductor,
 } from '#agent/testing/fake-conductor.ts';
+import { withoutTpm } from '#agent/tpm/open-tpm.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 import { silentLog } from '#shared/log.ts';
 
 const addresses = ['52:54:00:00:00:01', '52:54:00:00:00:02'];
@@ -45,6 +48,7 @@ describe('lookup', () => {
     closers.push(() => api.close());
     return {
       api,
+      attester: createAttester(withoutTpm, { log: silentLog, say: (line) => said.push(line) }),
       addresses: () => Promise.resolve(addresses),
       ownToken: () => undefined,
       clock,
@@ -165,6 +169,21 @@ describe('lookup', () => {
     expect(await shown()).toBe(bootToken);
     await lookup(await setUp(), limits);
     expect(await shown()).toBeUndefined();
+  });
+
+  test('says why it was not attested, in a header that every proxy passes on', async () => {
+    const shown = async () => (await conductor?.requests(/lookup/, 1))?.[0]?.attestationProblem;
+    await lookup(await setUp(), limits);
+    expect(await shown()).toBe('no TPM 2.0');
+    const cause = new Error(`\u00fcber\r\nx-other: 1 ${'long '.repeat(100)}`);
+    const refuse = () => Promise.reject(new AppError('unavailable', 'open the TPM at /dev/tpmrm0', { cause }));
+    const attester = createAttester(refuse, { log: silentLog, say: (line) => said.push(line) });
+    expect((await lookup(await setUp({}, { attester }), limits)).uuid).toBe(fakeNodeUuid);
+    const problem = await shown();
+    expect(problem).toMatch(/^open the TPM at \/dev\/tpmrm0: +ber x-other: 1 (long )+lo?n?g?$/);
+    expect(problem?.length).toBeGreaterThan(195);
+    expect(problem?.length).toBeLessThanOrEqual(200);
+    expect(said.join('\n')).toContain('not attested: open the TPM at /dev/tpmrm0');
   });
 
   test('takes its own token where the conductor shows none any more', async () => {

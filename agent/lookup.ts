@@ -1,6 +1,7 @@
-import type { ApiClient } from '#agent/api/api-client.ts';
-import { faultText } from '#agent/api/fault-text.ts';
+import type { ApiAnswer, ApiClient } from '#agent/api/api-client.ts';
 import { type Microversion, microversions } from '#agent/api/microversion.ts';
+import { refusedLookup } from '#agent/api/refused-lookup.ts';
+import type { Attester } from '#agent/attest.ts';
 import type { ImagePolicy } from '#agent/image-means/image-policy.ts';
 import type { Say } from '#agent/say.ts';
 import type { Clock } from '#shared/clock.ts';
@@ -9,6 +10,7 @@ import type { Log } from '#shared/log.ts';
 import { type OutboundRules, parseOutboundAllowList } from '#shared/peers/outbound-url.ts';
 import { backOffMs, type Random, retry } from '#shared/retry.ts';
 import { bootTokenHeader, LookupAnswer } from '#shared/wire/agent-calls.ts';
+import { attestationProblemHeader } from '#shared/wire/attestation.ts';
 
 /** Answer of a lookup: who this machine is and how to talk to its conductor. */
 export interface FoundNode {
@@ -31,6 +33,7 @@ export interface LookupDependencies {
   readonly addresses: () => Promise<readonly string[]>;
   /** The token that this machine was booted with. */
   readonly bootToken?: string | undefined;
+  readonly attester: Attester;
   /** A token that this agent already has for the node: embedded in virtual media, or kept from before a restart. */
   readonly ownToken: (nodeUuid: string) => string | undefined;
   readonly clock: Clock;
@@ -66,7 +69,7 @@ export async function lookup(
     return await retry(
       (attempt) => {
         count.tries = attempt;
-        return lookupOnce(dependencies);
+        return ask(dependencies);
       },
       {
         clock,
@@ -85,31 +88,43 @@ export async function lookup(
     throw new AppError('timeout', `look up this machine for ${limits.timeoutMs / 1000} s, ${count.tries} tries`, {
       cause,
     });
+  } finally {
+    await dependencies.attester.release();
   }
 }
 
 /**
- * One lookup.
+ * One lookup, by the machine's TPM where it has one and the conductor attests machines.
  * @throws AppError `not_found` (no such node, or not in a state that has an agent), `conflict` (the node is locked),
  * `unavailable`, `unauthorized` (another agent has the token), `agent_error` (an answer that is none).
  */
-export async function lookupOnce(dependencies: Omit<LookupDependencies, 'clock' | 'random'>): Promise<FoundNode> {
+export async function lookupOnce(dependencies: AskDependencies): Promise<FoundNode> {
+  try {
+    return await ask(dependencies);
+  } finally {
+    await dependencies.attester.release();
+  }
+}
+
+type AskDependencies = Omit<LookupDependencies, 'clock' | 'random'>;
+
+async function ask(dependencies: AskDependencies): Promise<FoundNode> {
+  const { api, attester, log, say, signal } = dependencies;
   const addresses = await dependencies.addresses();
   if (addresses.length === 0) throw new AppError('not_found', 'this machine has no network card to be known by');
-  const apiVersion = await dependencies.api.version();
-  dependencies.log.info({ addresses, url: dependencies.api.currentUrl() }, 'lookup');
-  dependencies.say(`looking up ${addresses.join(', ')} at ${dependencies.api.currentUrl()}`);
-  const answer = await dependencies.api.request({
-    method: 'GET',
-    path: `/v1/lookup?${new URLSearchParams({ addresses: addresses.join(',') }).toString()}`,
+  const apiVersion = await api.version();
+  log.info({ addresses, url: api.currentUrl() }, 'lookup');
+  say(`looking up ${addresses.join(', ')} at ${api.currentUrl()}`);
+  const call = {
     version: Math.min(apiVersion, microversions.lookup),
     headers: dependencies.bootToken === undefined ? {} : { [bootTokenHeader]: dependencies.bootToken },
-  });
-  if (answer.status !== 200) {
-    const code = answer.status === 409 ? 'conflict' : answer.status === 404 ? 'not_found' : 'agent_error';
-    throw new AppError(code, `the conductor refused to look up ${addresses.join(', ')}: ${faultText(answer)}`);
-  }
-  const parsed = LookupAnswer.safeParse(answer.body);
+  };
+  const post = (path: string, body: unknown): Promise<ApiAnswer> =>
+    api.request({ method: 'POST', path, ...call, body });
+  const attested = await attester.attest({ addresses, post, signal });
+  const body =
+    'lookup' in attested ? attested.lookup : await askPlainly(api, addresses, withProblem(call, attested.problem));
+  const parsed = LookupAnswer.safeParse(body);
   const timeoutSeconds = parsed.data?.config?.heartbeat_timeout ?? parsed.data?.heartbeat_timeout;
   if (!parsed.success || timeoutSeconds === undefined) {
     throw new AppError('agent_error', 'the lookup answer lacks node.uuid or heartbeat_timeout', {
@@ -117,6 +132,29 @@ export async function lookupOnce(dependencies: Omit<LookupDependencies, 'clock' 
     });
   }
   return toFoundNode(parsed.data, timeoutSeconds * 1000, apiVersion, dependencies.ownToken);
+}
+
+/** Version and headers of a request. */
+interface Call {
+  readonly version: Microversion;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+async function askPlainly(api: ApiClient, addresses: readonly string[], call: Call): Promise<unknown> {
+  const query = new URLSearchParams({ addresses: addresses.join(',') }).toString();
+  const answer = await api.request({ method: 'GET', path: `/v1/lookup?${query}`, ...call });
+  if (answer.status !== 200) throw refusedLookup(answer, addresses);
+  return answer.body;
+}
+
+/** Other conductors than Baton's ignore the header. */
+function withProblem(call: Call, problem: string | undefined): Call {
+  if (problem === undefined) return call;
+  const text = problem
+    .replaceAll(/[^\x20-\x7e]+/g, ' ')
+    .slice(0, 200)
+    .trim();
+  return { ...call, headers: { ...call.headers, [attestationProblemHeader]: text } };
 }
 
 function toFoundNode(

@@ -8,6 +8,7 @@ import { hardwareManagers } from '#agent/hardware/active-hardware.ts';
 import { createRecentLog } from '#agent/recent-log.ts';
 import type { Say } from '#agent/say.ts';
 import { unmountLeftovers } from '#agent/storage/mount.ts';
+import { openTpm } from '#agent/tpm/open-tpm.ts';
 import { agentVersion } from '#agent/version.ts';
 import { systemClock } from '#shared/clock.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
@@ -49,6 +50,7 @@ async function main(): Promise<void> {
       hardwareManagers: [...hardwareManagers, ...custom.managers],
       hardwareProblems: custom.problems,
       openTerminal: createShellOpener('/bin/sh', process.env),
+      openTpm,
       signal: stop.signal,
     });
     say('stopped');

@@ -3,16 +3,18 @@ import type { AddressInfo } from 'node:net';
 import { createAdaptorServer } from '@hono/node-server';
 import { Hono } from 'hono';
 
-interface SeenRequest {
+export interface SeenRequest {
   readonly method: string;
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
   readonly version: string | undefined;
   readonly bootToken: string | undefined;
+  /** The reason why the machine was not attested. */
+  readonly attestationProblem: string | undefined;
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-type Answer = { readonly status: number; readonly body?: unknown };
+export type Answer = { readonly status: number; readonly body?: unknown };
 
 export interface FakeConductor {
   readonly url: string;
@@ -35,7 +37,12 @@ export function ironicFault(status: number, text: string): Answer {
 
 /** A conductor's API for agents, as far as lookup, heartbeat and progress go, over real HTTP on loopback. */
 export async function startFakeConductor(
-  options: { readonly version?: string; readonly config?: Readonly<Record<string, unknown>> } = {},
+  options: {
+    readonly version?: string;
+    readonly config?: Readonly<Record<string, unknown>>;
+    /** Answers in place of the usual answer; `undefined` leaves it. */
+    readonly answer?: (request: SeenRequest) => Promise<Answer | undefined>;
+  } = {},
 ): Promise<FakeConductor> {
   const seen: SeenRequest[] = [];
   const queued: { readonly path: RegExp; readonly answer: Answer }[] = [];
@@ -49,18 +56,21 @@ export async function startFakeConductor(
   const app = new Hono();
   app.all('*', async (c) => {
     const text = await c.req.text();
-    seen.push({
+    const request: SeenRequest = {
       method: c.req.method,
       path: c.req.path,
       query: c.req.query(),
       version: c.req.header('x-openstack-ironic-api-version'),
       bootToken: c.req.header('x-baton-boot-token'),
+      attestationProblem: c.req.header('x-baton-attestation-problem'),
       body: text === '' ? {} : (JSON.parse(text) as Record<string, unknown>),
-    });
+    };
+    seen.push(request);
     for (const wake of waiting.splice(0)) wake();
     const index = queued.findIndex(({ path }) => path.test(c.req.path));
     const answer =
       (index < 0 ? undefined : queued.splice(index, 1)[0]?.answer) ??
+      (await options.answer?.(request)) ??
       usual.find(([path]) => path.test(c.req.path))?.[1] ??
       ironicFault(404, 'Resource could not be found.');
     return new Response(answer.body === undefined ? null : JSON.stringify(answer.body), { status: answer.status });
@@ -91,7 +101,8 @@ export async function startFakeConductor(
   };
 }
 
-function lookupBody(config: Readonly<Record<string, unknown>> = {}): unknown {
+/** Answer of a lookup that finds the node. */
+export function lookupBody(config: Readonly<Record<string, unknown>> = {}): unknown {
   return {
     node: { uuid: fakeNodeUuid, properties: { cpu_arch: 'x86_64' }, instance_info: {}, driver_internal_info: {} },
     config: { heartbeat_timeout: 300, agent_token: fakeToken, agent_token_required: true, ...config },

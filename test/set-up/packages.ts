@@ -38,6 +38,10 @@ export const labPackages: readonly string[] = [
   'grub-common', // grub-fstest, which reads file systems as GRUB does
   'xfsprogs', // mkfs.xfs, for it
   'btrfs-progs', // mkfs.btrfs, and its subvolumes, for it
+  'swtpm', // TPMs of machines, and of the agent's tests
+  'swtpm-tools', // swtpm_setup, which makes them as their maker does
+  'tpm2-tools', // makes credentials for the agent's keys and judges its quotes
+  'libtss2-tcti-swtpm0', // its way to swtpm
   'busybox-static', // the KVM probe's initrd
   'cpio',
   // kubernetes-client is unpacked, not installed: set-up.sh says why

@@ -1,0 +1,25 @@
+import { randomBytes } from 'node:crypto';
+import { algorithms, hasP256 } from '#agent/tpm/capabilities.ts';
+import { makeKey, type TpmKey, uniqueSizes } from '#agent/tpm/make-key.ts';
+import type { Tpm } from '#agent/tpm/tpm.ts';
+import { numbers } from '#agent/tpm/tpm-bytes.ts';
+
+/** fixedTPM, fixedParent, sensitiveDataOrigin, userWithAuth, restricted, sign: it signs only what the TPM says itself. */
+const attributes = 0x0005_0072;
+
+/**
+ * Makes an attestation key, another one each time: NIST P-256 with ECDSA where the TPM has that, else RSA 2048 with PKCS 1.5,
+ * both with SHA-256. It is of the endorsement hierarchy, whose quotes show the TPM's clock and firmware as they are.
+ * @throws AppError as `execute` does
+ */
+export async function makeAttestationKey(tpm: Tpm): Promise<TpmKey> {
+  const algorithm = (await hasP256(tpm)) ? 'ecc' : 'rsa';
+  return makeKey(tpm, {
+    algorithm,
+    attributes,
+    policy: Buffer.alloc(0),
+    symmetric: numbers([algorithms.none, 2]),
+    scheme: numbers([algorithm === 'ecc' ? algorithms.ecdsa : algorithms.rsassa, 2], [algorithms.sha256, 2]),
+    unique: randomBytes(uniqueSizes[algorithm]),
+  });
+}

@@ -1,0 +1,44 @@
+import { algorithms, readSelections, selectSha256 } from '#agent/tpm/capabilities.ts';
+import type { TpmKey } from '#agent/tpm/make-key.ts';
+import type { Tpm } from '#agent/tpm/tpm.ts';
+import { numbers, readTpmBytes, sized } from '#agent/tpm/tpm-bytes.ts';
+import { handles } from '#agent/tpm/tpm-command.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+export interface Quote {
+  /** `TPMS_ATTEST`, as signed. */
+  readonly quote: Buffer;
+  /** `TPMT_SIGNATURE`. */
+  readonly signature: Buffer;
+}
+
+/** Has the TPM sign its SHA-256 PCRs with a nonce of at most 32 bytes. @throws AppError as `execute` does */
+export async function makeQuote(tpm: Tpm, key: TpmKey, nonce: Buffer, pcrs: readonly number[]): Promise<Quote> {
+  const { parameters } = await tpm.execute({
+    name: 'TPM2_Quote',
+    handles: [key.handle],
+    sessions: [handles.password],
+    parameters: [sized(nonce), numbers([algorithms.none, 2]), selectSha256(pcrs)], // none: the key's own scheme
+  });
+  const answer = readTpmBytes('the answer to TPM2_Quote', parameters);
+  return { quote: answer.sized(), signature: answer.rest() };
+}
+
+/** Reads SHA-256 PCRs: hex by number. @throws AppError `agent_error` when the TPM leaves one out; and as `execute` does */
+export async function readPcrs(tpm: Tpm, pcrs: readonly number[]): Promise<Record<string, string>> {
+  const values: Record<string, string> = {};
+  let wanted = [...pcrs];
+  while (wanted.length > 0) {
+    const { parameters } = await tpm.execute({ name: 'TPM2_PCR_Read', parameters: [selectSha256(wanted)] });
+    const answer = readTpmBytes('the answer to TPM2_PCR_Read', parameters);
+    answer.number(4); // the counter of changes
+    const read = readSelections(answer).get(algorithms.sha256);
+    const count = answer.number(4);
+    if (read === undefined || read.size === 0 || count !== read.size) {
+      throw new AppError('agent_error', `the TPM answers ${count} values of PCRs ${wanted.join(', ')}`);
+    }
+    for (const pcr of read) values[pcr] = answer.sized().toString('hex');
+    wanted = wanted.filter((pcr) => !read.has(pcr));
+  }
+  return values;
+}
