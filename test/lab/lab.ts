@@ -30,6 +30,8 @@ export interface LabNodeOptions {
   readonly memoryMib?: number;
   readonly cpus?: number;
   readonly disks?: readonly { readonly bus: DiskBus; readonly gib: number }[];
+  /** It has a TPM 2.0, with its maker's certificate. */
+  readonly tpm?: boolean;
 }
 
 /** A machine with its BMC, cabled to the switch; not known to the conductor yet. */

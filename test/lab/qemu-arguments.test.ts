@@ -43,3 +43,12 @@ test('a machine of HTTP boot alone has no PXE, and no driver from its card', () 
   expect(line).toContain('opt/org.tianocore/IPv4PXESupport,string=n');
   expect(qemuArguments(machine, ['pxe', 'disk']).join(' ')).not.toContain('PXESupport');
 });
+
+test('only a machine with a TPM has one', () => {
+  const line = qemuArguments({ ...machine, tpm: { state: '/lab/tpm', socket: '/run/lab/node0.tpm' } }, ['disk']).join(
+    ' ',
+  );
+  expect(line).toContain('-chardev socket,id=tpm0,path=/run/lab/node0.tpm -tpmdev emulator,id=tpm0,chardev=tpm0');
+  expect(line).toContain('-device tpm-tis,tpmdev=tpm0');
+  expect(qemuArguments(machine, ['pxe', 'disk']).join(' ')).not.toContain('tpm');
+});

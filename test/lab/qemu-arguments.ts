@@ -41,6 +41,8 @@ export interface QemuMachine {
   readonly variables: string;
   readonly serialLog: string;
   readonly qmpSocket: string;
+  /** A TPM 2.0, which is a program of its own: the directory of its state, and the socket by which QEMU speaks to it. */
+  readonly tpm?: { readonly state: string; readonly socket: string };
 }
 
 /**
@@ -82,6 +84,7 @@ export function qemuArguments(
     machine.secondCard ? secondCard(machine.secondCard) : [],
     machine.httpOnly ? httpOnly : [],
     ['-device', 'virtio-rng-pci'],
+    machine.tpm ? tpmArguments(machine.tpm.socket) : [],
     cdrom === undefined ? [] : cdromArguments(cdrom, bootOrder.includes('cdrom') ? bootIndex('cdrom') : undefined),
     machine.disks.some((disk) => disk.bus === 'sata') ? ['-device', 'ich9-ahci,id=ahci0'] : [],
     ...machine.disks.map((disk, index) =>
@@ -111,6 +114,18 @@ function secondCard({ mac, tap }: NonNullable<QemuMachine['secondCard']>): strin
     `tap,id=net1,ifname=${tap},script=no,downscript=no,vnet_hdr=off`,
     '-device',
     `virtio-net-pci,netdev=net1,mac=${mac},host_mtu=${labMtu},romfile=`,
+  ];
+}
+
+/** A TPM at the place where Linux's tpm_tis finds it; OVMF and SeaBIOS measure into it. */
+function tpmArguments(socket: string): string[] {
+  return [
+    '-chardev',
+    `socket,id=tpm0,path=${socket}`,
+    '-tpmdev',
+    'emulator,id=tpm0,chardev=tpm0',
+    '-device',
+    'tpm-tis,tpmdev=tpm0',
   ];
 }
 

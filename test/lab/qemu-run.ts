@@ -3,6 +3,7 @@ import { startLabProcess } from '#test/lab/inside.ts';
 import type { LabDirectory } from '#test/lab/lab-directory.ts';
 import { type BootSource, type DiskTrial, type QemuMachine, qemuArguments } from '#test/lab/qemu-arguments.ts';
 import { connectQmp, type QmpConnection } from '#test/lab/qmp.ts';
+import { startTpm } from '#test/lab/start-tpm.ts';
 
 /** One run of QEMU: from a machine's power-on to its power-off or reboot. */
 export interface QemuRun {
@@ -21,10 +22,14 @@ export async function startQemu(
   trial: DiskTrial,
   cdrom: string | undefined,
 ): Promise<QemuRun> {
+  const tpm = machine.tpm && (await startTpm(lab, machine.name, machine.tpm));
   const process = startLabProcess('qemu-system-x86_64', qemuArguments(machine, bootOrder, trial, cdrom), {
     namespace: lab.namespace,
     directory: lab.path,
     name: `${machine.name}-qemu`,
+  });
+  const exited = process.exited.finally(async () => {
+    await tpm?.stop();
   });
   let reason = '';
   const connection = connectQmp(machine.qmpSocket, (event) => {
@@ -32,13 +37,17 @@ export async function startQemu(
   });
   const qmp = await Promise.race([
     connection,
-    process.exited.then((code) => {
+    exited.then((code) => {
       throw new AppError('command_failed', `QEMU ended with ${code} at its start, see ${process.logFile}`);
     }),
   ]);
-  const ended = process.exited.then(() => {
+  const ended = exited.then(() => {
     qmp.close();
     return reason;
   });
-  return { execute: qmp.execute, ended, kill: () => process.stop('SIGKILL') };
+  const kill = async (): Promise<void> => {
+    await process.stop('SIGKILL');
+    await exited; // the next power-on has the same TPM
+  };
+  return { execute: qmp.execute, ended, kill };
 }

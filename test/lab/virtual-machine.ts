@@ -29,6 +29,8 @@ export interface VirtualMachineOptions {
   readonly cpus?: number;
   /** One disk each; default one virtio disk of 6 GiB. */
   readonly disks?: readonly { readonly bus: DiskBus; readonly gib: number }[];
+  /** Whether it has a TPM 2.0, with its maker's certificate. */
+  readonly tpm?: boolean;
 }
 
 export type PowerOnHook = (bootOrder: readonly BootSource[]) => Promise<void>;
@@ -178,5 +180,6 @@ function prepareFiles(lab: LabDirectory, options: VirtualMachineOptions): QemuMa
     variables,
     serialLog,
     qmpSocket: join(lab.sockets, `${options.name}.qmp`),
+    ...(options.tpm ? { tpm: { state: file('tpm'), socket: join(lab.sockets, `${options.name}.tpm`) } } : {}),
   };
 }
