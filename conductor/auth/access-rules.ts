@@ -91,6 +91,8 @@ export const accessRules: readonly AccessRule[] = [
     ['PUT', `${node}/states/secure_boot`, 'baremetal:node:set_secure_boot', operate],
     ['GET', `${node}/network`, 'baton:node:network', ownerReads],
     ['POST', `${node}/network/repair`, 'baton:node:network:repair', operate],
+    ['GET', `${node}/tpm`, 'baton:node:tpm', ownerReads],
+    ['PUT', `${node}/tpm/accepted`, 'baton:node:tpm:accept', ownerOperates],
     ['GET', `${node}/vifs`, 'baremetal:node:vif:list', read],
     ['POST', `${node}/vifs`, 'baremetal:node:vif:attach', operate],
     ['DELETE', `${node}/vifs/{vif}`, 'baremetal:node:vif:detach', operate],

@@ -17,6 +17,8 @@ export const openToStrangers: readonly AccessRule[] = [
   ['GET', '/versions'],
   ['GET', '/api/v1.0/health'],
   ['GET', '/v1/lookup'],
+  ['POST', '/v1/attestations'],
+  ['POST', '/v1/attestations/answer'],
   ['POST', '/v1/heartbeat/{node}'],
   ['POST', '/v1/progress/{node}'],
   ['POST', '/v1/neighbours/{node}'],

@@ -3,8 +3,9 @@ import { type FileHandle, open, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { secretsArchive } from '#conductor/boot/ramdisk-files.ts';
 import type { Content } from '#conductor/boot/send-file.ts';
+import type { PredictedBoot } from '#conductor/model/tpm/judge-boot.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { BootMediumLayout, parametersBytes, secretsBytes } from '#shared/wire/boot-medium.ts';
+import { BootMediumLayout, parametersBytes, parametersMark, secretsBytes } from '#shared/wire/boot-medium.ts';
 
 /** Bytes of the medium from `offset` on that a file has from `from` on. */
 interface Piece {
@@ -27,14 +28,8 @@ export interface BootMediumParams {
  * @param directory holds `boot-medium.json`, `boot-medium.bin` and the files that the former names
  * @throws AppError `not_supported` when the ramdisk in the directory has no boot medium, or another one's
  */
-export async function openBootMedium(directory: string, { parameters, secrets }: BootMediumParams): Promise<Content> {
-  const text = Buffer.alloc(parametersBytes, '\n');
-  const line = `set baton_parameters='${parameters.replaceAll("'", "'\\''")}'\n`;
-  if (Buffer.byteLength(line) > parametersBytes) {
-    throw new AppError('invalid_argument', `the kernel parameters must have less than ${parametersBytes} bytes`);
-  }
-  text.write(line);
-  const archive = Buffer.concat([secretsArchive(secrets)], secretsBytes);
+export async function openBootMedium(directory: string, params: BootMediumParams): Promise<Content> {
+  const { text, archive } = ownFiles(params);
   await using opened = new AsyncDisposableStack();
   const openFile = async (name: string): Promise<FileHandle> => {
     const file = await open(join(directory, name)).catch((cause: unknown) => {
@@ -65,9 +60,7 @@ export async function openBootMedium(directory: string, { parameters, secrets }:
   const files = opened.move();
   return {
     size: layout.size,
-    etag: `"${createHash('sha256')
-      .update(`${mtimeMs} ${line}${secrets.join(' ')}`)
-      .digest('base64url')}"`,
+    etag: `"${createHash('sha256').update(String(mtimeMs)).update(text).update(archive).digest('base64url')}"`,
     lastModified: new Date(mtimeMs).toUTCString(),
     read: async (position, length) => {
       const piece = pieces.find((each) => position >= each.offset && position < each.offset + each.bytes);
@@ -84,6 +77,38 @@ export async function openBootMedium(directory: string, { parameters, secrets }:
     },
     close: () => files.disposeAsync(),
   };
+}
+
+/** Files of the medium that one boot has for itself: `node.cfg` and `secrets.img`. */
+function ownFiles({ parameters, secrets }: BootMediumParams): { readonly text: Buffer; readonly archive: Buffer } {
+  const text = Buffer.alloc(parametersBytes, '\n');
+  const line = `set baton_parameters='${parameters.replaceAll("'", "'\\''")}'\n`;
+  if (Buffer.byteLength(line) > parametersBytes) {
+    throw new AppError('invalid_argument', `the kernel parameters must have less than ${parametersBytes} bytes`);
+  }
+  text.write(line);
+  return { text, archive: Buffer.concat([secretsArchive(secrets)], secretsBytes) };
+}
+
+/**
+ * Predicts what a machine measures that boots this medium under UEFI.
+ * @returns `undefined`: a medium of an older release, or parameters whose quotes GRUB's measurements write otherwise
+ */
+export async function predictMedium(directory: string, params: BootMediumParams): Promise<PredictedBoot | undefined> {
+  const note = await readFile(join(directory, 'boot-medium.json'), 'utf8').catch((cause: unknown) => {
+    throw unusable(directory, "boot-medium.json can't be read", cause);
+  });
+  const { measured } = readLayout(directory, note);
+  if (!measured || /["'\\$]/.test(params.parameters)) return undefined;
+  const { text, archive } = ownFiles(params);
+  const own: Readonly<Record<string, Buffer>> = { 'node.cfg': text, 'secrets.img': archive };
+  const sha256 = (content: Buffer | string): string => createHash('sha256').update(content).digest('hex');
+  const events = measured.events.map((event) =>
+    'text' in event
+      ? { pcr: 8, digest: sha256(event.text.replaceAll(parametersMark, () => params.parameters)), subject: event.text }
+      : { pcr: 9, digest: event.sha256 ?? sha256(own[event.file] ?? ''), subject: event.file },
+  );
+  return { program: measured.program, events };
 }
 
 /** Puts `content`, which begins at `at`, into those of its bytes that begin at `position`. */

@@ -16,6 +16,7 @@ import {
 } from '#conductor/cli/nodes/node-view-commands.ts';
 import { flowCommands, powerCommands } from '#conductor/cli/nodes/power-commands.ts';
 import { stateCommands } from '#conductor/cli/nodes/state-commands.ts';
+import { tpmCommands } from '#conductor/cli/nodes/tpm-commands.ts';
 import {
   conductorCommands,
   databaseCommands,
@@ -130,6 +131,7 @@ const groups: readonly CommandGroup[] = [
       ...importCommands,
       ...portCommands,
       ...networkCommands,
+      ...tpmCommands,
       ...credentialCommands,
       ...inspectionRuleCommands,
     ],

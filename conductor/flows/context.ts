@@ -6,6 +6,9 @@ import type { PluginTaskRef } from '#conductor/model/planned-step.ts';
 import type { Nudging } from '#conductor/nodes/context.ts';
 import type { Run } from '#shared/process/run.ts';
 
+/** Values of `BATON_ATTESTATION`. */
+export const attestationModes = ['off', 'record', 'require'] as const;
+
 /** `started` and `recorded` are commits to the intent log; a crash at `acted` makes the step run twice. */
 export type Checkpoint = 'started' | 'acted' | 'recorded';
 
@@ -16,6 +19,8 @@ export interface FlowsConfig extends AgentsConfig, ClusterConfig {
   readonly runImagePrograms: boolean;
   /** Whether lookups are answered only to machines that their CD or iPXE has given the boot's token. */
   readonly requireBootToken: boolean;
+  /** Whether machines' TPMs are asked to prove themselves. */
+  readonly attestation: (typeof attestationModes)[number];
   /** Settings of what booting machines are sent. */
   readonly boot: { readonly url: string; readonly insecureAgents: boolean };
   readonly kernelParams: string;

@@ -47,7 +47,7 @@ export function admitCallers(app: ApiApp, context: AdmitContext): MiddlewareHand
     const rule = ruleOf(c);
     if (rule && isOpen(rule)) {
       // agents have the conductor's own address; a page that reaches it by a name of its own could ask for their tokens
-      if (context.auth.unproven && rule.path === '/v1/lookup') requireKnownHost(c, config);
+      if (context.auth.unproven && /^\/v1\/(?:lookup|attestations)/.test(rule.path)) requireKnownHost(c, config);
       const go = async (): Promise<void> => {
         // what a machine says of itself is mended where it is stored: nobody can correct it
         if (rule.path !== '/v1/continue_inspection') await requireStorableText(c);

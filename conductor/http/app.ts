@@ -11,6 +11,7 @@ import { describeApi } from '#conductor/http/api-document.ts';
 import { admitMachines } from '#conductor/http/doors/admit-strangers.ts';
 import { jsonSuffix, observeRequests, refuseUnknownQuery } from '#conductor/http/doors/request-middleware.ts';
 import { agentRoutes } from '#conductor/http/machines/agent.routes.ts';
+import { attestationRoutes } from '#conductor/http/machines/attestation.routes.ts';
 import { bootRoutes } from '#conductor/http/machines/boot.routes.ts';
 import { consoleRoutes, consoleStateRoutes } from '#conductor/http/nodes/console.routes.ts';
 import { eventRoutes, flowRoutes, nodeFlowRoutes } from '#conductor/http/nodes/flows.routes.ts';
@@ -29,6 +30,7 @@ import { nodeNetworkRoutes, nodeVifRoutes } from '#conductor/http/nodes/node-net
 import { nodePlanRoutes } from '#conductor/http/nodes/node-plan.routes.ts';
 import { inspectionRoutes, nodeHistoryRoutes, nodeLogRoutes } from '#conductor/http/nodes/node-records.routes.ts';
 import { nodeStateRoutes } from '#conductor/http/nodes/node-states.routes.ts';
+import { nodeTpmRoutes } from '#conductor/http/nodes/node-tpm.routes.ts';
 import { nodeTraitRoutes } from '#conductor/http/nodes/node-traits.routes.ts';
 import { nodeVmediaRoutes } from '#conductor/http/nodes/node-vmedia.routes.ts';
 import { nodeRoutes } from '#conductor/http/nodes/nodes.routes.ts';
@@ -94,6 +96,7 @@ const routeTables: readonly ((app: ApiApp, context: HttpContext) => void)[] = [
   consoleStateRoutes,
   inspectionRoutes,
   nodeLogRoutes,
+  nodeTpmRoutes,
   recordingRoutes,
   resourceRoutes,
   shardRoutes,
@@ -108,6 +111,7 @@ const routeTables: readonly ((app: ApiApp, context: HttpContext) => void)[] = [
   conductorRoutes,
   actionRoutes,
   agentRoutes,
+  attestationRoutes,
   airshipRoutes,
   configdocsRoutes,
   commitConfigdocsRoutes,

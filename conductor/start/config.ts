@@ -114,6 +114,7 @@ function toConfig(env: z.infer<typeof Environment>): Omit<ConductorConfig, 'sett
     runImagePrograms: env.BATON_RUN_IMAGE_PROGRAMS,
     fastTrackTimeoutMs: env.BATON_FAST_TRACK_TIMEOUT * 1000,
     requireBootToken: env.BATON_REQUIRE_BOOT_TOKEN,
+    attestation: env.BATON_ATTESTATION,
     requireAgentTls: env.BATON_REQUIRE_AGENT_TLS,
     heartbeatTimeout: env.BATON_HEARTBEAT_TIMEOUT,
     callbackTimeoutMs: env.BATON_CALLBACK_TIMEOUT * 1000,

@@ -5,6 +5,7 @@ import { allocationEnvironment } from '#conductor/allocations/context.ts';
 import { authEnvironment } from '#conductor/auth/auth-settings.ts';
 import { dhcpEnvironment } from '#conductor/boot/dhcp/dhcp-settings.ts';
 import { clusterEnvironment } from '#conductor/cluster/cluster-settings.ts';
+import { attestationModes } from '#conductor/flows/context.ts';
 import { conductorEnvironment } from '#conductor/kernel/conductors/conductor-settings.ts';
 import { namesPrimary } from '#conductor/kernel/db/database-url.ts';
 import { traceEnvironment } from '#conductor/kernel/traces/trace-settings.ts';
@@ -117,6 +118,12 @@ export const Environment = z.object({
   BATON_REQUIRE_BOOT_TOKEN: flag(false).describe(
     "refuse lookups without a boot token from Baton's iPXE script or CD: not with an ironic-python-agent's own ramdisk; `false`: only of nodes whose boot was given one",
   ),
+  BATON_ATTESTATION: z
+    .enum(attestationModes)
+    .default('off')
+    .describe(
+      "what is asked of machines' TPMs as they boot the ramdisk: nothing (`off`); to prove themselves, for the record (`record`); or else they get nothing and the flow fails (`require`: no machine without TPM 2.0, no iPXE)",
+    ),
   BATON_REQUIRE_AGENT_TLS: flag(true).describe('refuse agents that do not serve HTTPS'),
   BATON_HEARTBEAT_TIMEOUT: seconds(300).describe('seconds; agents send heartbeats every 0.3 to 0.6 of it'),
   BATON_CALLBACK_TIMEOUT: seconds(1800).describe(

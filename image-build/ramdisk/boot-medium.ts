@@ -1,8 +1,16 @@
+import { createHash } from 'node:crypto';
 import { mkdir, open, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { BuildContext } from '#image-build/build-context.ts';
+import { authenticodeDigest } from '#image-build/ramdisk/authenticode.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { BootMediumLayout, parametersBytes, secretsBytes } from '#shared/wire/boot-medium.ts';
+import {
+  BootMediumLayout,
+  type MeasuredMedium,
+  parametersBytes,
+  parametersMark,
+  secretsBytes,
+} from '#shared/wire/boot-medium.ts';
 
 /** Bytes of a logical sector of ISO 9660, at whose multiples files begin. */
 const sector = 2048;
@@ -13,18 +21,29 @@ set prefix=($root)/boot/grub
 configfile $prefix/grub.cfg
 `;
 
-/** `node.cfg` sets `baton_parameters`; words in it are split as in a shell. */
+/**
+ * `node.cfg` sets `baton_parameters`; words in it are split as in a shell. `linuxefi` starts the kernel as an EFI program,
+ * which hands the firmware's event log on; `measuredEvents` says what of this is measured.
+ */
 const configuration = `serial --unit=0 --speed=115200
 terminal_output console serial
 source /baton/node.cfg
 echo "Baton: loading the ramdisk from virtual media"
+if [ "$grub_platform" = efi ]; then
+linuxefi /vmlinuz $baton_parameters
+initrdefi /baton/secrets.img /initrd.img
+else
 linux /vmlinuz $baton_parameters
 initrd /baton/secrets.img /initrd.img
+fi
 boot
 `;
 
 const modules = ['iso9660', 'search', 'search_fs_file', 'configfile', 'normal', 'linux', 'echo', 'test', 'serial'];
-const platforms = { 'i386-pc-eltorito': ['biosdisk'], 'x86_64-efi': ['efi_gop', 'efi_uga', 'all_video'] } as const;
+const platforms = {
+  'i386-pc-eltorito': ['biosdisk'],
+  'x86_64-efi': ['efi_gop', 'efi_uga', 'all_video', 'linuxefi', 'tpm'],
+} as const;
 
 /** Places that its reader fills in, in the layout's order. */
 const places: readonly string[] = ['baton/node.cfg', 'baton/secrets.img'];
@@ -66,8 +85,39 @@ export async function makeBootMedium(context: BuildContext, tree: string, output
     ['-quiet', '-R', '-V', 'BATON', '-o', iso, ...bios, ...uefi, ...time, '-graft-points', ...files, join(work, 'cd')],
     { env: { SOURCE_DATE_EPOCH: '315532800', TZ: 'UTC' } },
   );
-  await cutOut(iso, await findFiles(context, iso, [...payload, ...places]), output);
+  const measured = { program: authenticodeDigest(cores['x86_64-efi']), events: await measuredEvents(output) };
+  await cutOut(iso, { extents: await findFiles(context, iso, [...payload, ...places]), measured }, output);
   await rm(work, { recursive: true });
+}
+
+/**
+ * Lists the measurements that GRUB's module `tpm` makes of `configuration` under UEFI (GRUB manual 2.06, "Measured Boot"):
+ * each file that it reads, in PCR 9, and each command with its words, and the kernel's, in PCR 8. The first `node.cfg` is read by the search for it.
+ */
+async function measuredEvents(output: string): Promise<MeasuredMedium['events']> {
+  const fileOf = async (name: string) => ({ file: name, sha256: sha256(await readFile(join(output, name))) });
+  return [
+    { file: 'node.cfg' },
+    { file: 'grub.cfg', sha256: sha256(Buffer.from(configuration)) },
+    { text: 'serial --unit=0 --speed=115200' },
+    { text: 'terminal_output console serial' },
+    { text: 'source /baton/node.cfg' },
+    { file: 'node.cfg' },
+    { text: `set baton_parameters=${parametersMark}` },
+    { text: 'echo Baton: loading the ramdisk from virtual media' },
+    { text: '[ efi = efi ]' },
+    { text: `linuxefi /vmlinuz ${parametersMark}` },
+    await fileOf('vmlinuz'),
+    { text: `/vmlinuz ${parametersMark}` },
+    { text: 'initrdefi /baton/secrets.img /initrd.img' },
+    { file: 'secrets.img' },
+    await fileOf('initrd.img'),
+    { text: 'boot' },
+  ];
+}
+
+function sha256(bytes: Buffer): string {
+  return createHash('sha256').update(bytes).digest('hex');
 }
 
 /** In the tree of the ramdisk's packages, whose GRUB fits its modules. */
@@ -125,7 +175,11 @@ async function findFiles(context: BuildContext, iso: string, names: readonly str
 }
 
 /** Writes the image without the payload's bytes, and where they go. */
-async function cutOut(iso: string, extents: readonly Extent[], output: string): Promise<void> {
+async function cutOut(
+  iso: string,
+  { extents, measured }: { readonly extents: readonly Extent[]; readonly measured: MeasuredMedium },
+  output: string,
+): Promise<void> {
   const { size } = await stat(iso);
   const [parameters, secrets] = places.map((place) => extents.find(({ name }) => name === place)?.offset ?? 0);
   const payload = extents.filter(({ name }) => !places.includes(name));
@@ -138,6 +192,6 @@ async function cutOut(iso: string, extents: readonly Extent[], output: string): 
     await target.write(gap);
     from = offset + bytes;
   }
-  const layout = { size, parameters, secrets, files: payload };
+  const layout = { size, parameters, secrets, files: payload, measured };
   await writeFile(join(output, 'boot-medium.json'), `${JSON.stringify(BootMediumLayout.parse(layout), null, 1)}\n`);
 }

@@ -12,6 +12,7 @@ export const situations = [
   'agent_reported',
   'agent_answer',
   'other_ramdisk',
+  'boot_not_trusted',
   'power_switched',
   'step_under_way',
   // its BMC

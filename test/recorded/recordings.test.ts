@@ -28,6 +28,7 @@ const leastOfDevices = {
   'redfish-refusals': 8,
   'switch-sessions': 10,
   switches: 40,
+  tpm: 5,
 };
 
 const root = join(import.meta.dirname, '../..');

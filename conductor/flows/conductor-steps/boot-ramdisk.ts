@@ -8,7 +8,12 @@ import {
   wantsKexecIntoRamdisk,
 } from '#conductor/flows/conductor-steps/kexec-into-ramdisk.ts';
 import { ramdiskRuns } from '#conductor/flows/conductor-steps/leave-ramdisk.ts';
-import { hasCalledIn, powerIntoRamdisk, waitForAgent } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
+import {
+  hasCalledIn,
+  powerIntoRamdisk,
+  requireTrusted,
+  waitForAgent,
+} from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
 import { requireDiskBoot } from '#conductor/flows/conductor-steps/prepare-instance-boot.ts';
 import type { ConductorStep, StepContext } from '#conductor/flows/step-context.ts';
 import { nodeRamdisk, unusedRamdisk } from '#conductor/nodes/boot/ramdisk-boot.ts';
@@ -42,6 +47,7 @@ const bootsRamdisk = {
     return powerIntoRamdisk(context, firstHeartbeat);
   },
   resume: async (context) => {
+    await requireTrusted(context);
     if (isOnItsWay(context)) return followSystem(context, firstHeartbeat);
     return hasCalledIn(context) ? planInRamdisk(context) : waitForAgent(context, firstHeartbeat);
   },

@@ -33,6 +33,8 @@ export async function wantsKexecIntoRamdisk(
   context: Pick<StepContext, 'bmc' | 'config' | 'node' | 'secrets' | 'signal' | 'step'>,
 ): Promise<boolean> {
   if (ramdiskBootOf(context.node) !== 'kexec' || context.step.output !== null) return false;
+  // what is measured stays that of the instance's boot
+  if (context.config.attestation === 'require') return false;
   if (bootsFromVirtualMedia(context.node) || nodeRamdisk(context, context.node) !== undefined) return false;
   if (!context.bmc().power.pressPowerButton) return false;
   return (await context.bmc().power.getPowerState({ signal: context.signal })) === 'power on';

@@ -15,6 +15,7 @@ import { setOfferedBootDevice } from '#conductor/nodes/boot/boot-device.ts';
 import { bootModeOf, readFirmwareBoot } from '#conductor/nodes/boot/boot-mode.ts';
 import { bootsByHttp, bootsFromVirtualMedia, networkBootDevice } from '#conductor/nodes/node-interfaces.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
+import { findNodeTpm } from '#conductor/nodes/tpm/tpm-store.ts';
 import { AppError, errorChain, faultOf, isRetryable } from '#shared/errors/app-error.ts';
 
 /**
@@ -55,6 +56,22 @@ export function waitForAgent(context: StepContext, reason: string): ConductorSte
   return { kind: 'wait', reason, code: 'ramdisk_silent', timeoutMs, checkEveryMs: Math.min(30_000, timeoutMs / 2) };
 }
 
+/**
+ * Fails the step as soon as what the machine has booted is known not to be trusted, where it has to be.
+ * @throws AppError `unauthorized` with the reasons
+ */
+export async function requireTrusted(context: StepContext): Promise<void> {
+  if (context.config.attestation !== 'require') return;
+  const tpm = await context.ask(findNodeTpm(context.db, context.node.uuid));
+  const { startedAt } = context.step;
+  if (!tpm || !startedAt || tpm.seenAt < startedAt || tpm.verdict === 'trusted') return;
+  // anybody has a TPM of their own: what it says ends nothing, the node's own machine may still come
+  if (tpm.seenEkPublic !== tpm.ekPublic) return;
+  throw new AppError('unauthorized', `the boot is not trusted (${tpm.verdict}): ${tpm.reasons.join('; ')}`, {
+    situation: 'boot_not_trusted',
+  });
+}
+
 /** The agent has called in since the machine was powered on. */
 export function hasCalledIn(context: StepContext): boolean {
   return context.session?.lastHeartbeatAt !== undefined && context.session.lastHeartbeatAt !== null;
@@ -67,6 +84,7 @@ function rebootIntoRamdisk(context: StepContext): Promise<ConductorStepOutcome> 
 }
 
 async function awaitRamdisk(context: StepContext): Promise<ConductorStepOutcome> {
+  await requireTrusted(context);
   if (!hasCalledIn(context)) return waitForAgent(context, comesBack);
   await checkSameRamdisk(context);
   // that the instance boots from its disk had been set before the reboot, which took the boot device's place

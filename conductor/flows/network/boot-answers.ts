@@ -7,6 +7,7 @@ import { staticAddresses } from '#conductor/boot/static-addresses.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { findOpenFlow, listSteps } from '#conductor/flows/log/flow-store.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
+import type { AgentSessionRow } from '#conductor/kernel/db/schema/agent.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { nodePlace, openAgentToken, openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
@@ -116,17 +117,19 @@ export async function giveBootSecrets(
       event: `${mac}${source === undefined ? '' : ` at ${source}`} has fetched this boot's token`,
       conductor: context.config.conductorName,
     });
-    return parameters(token);
+    return bootSecrets(context, token);
   }
   const session = await findAgentSession(db, node.uuid);
   const isSame = session?.bootMac === mac && session.bootSource === (source ?? null);
-  if (session && isSame && session.lastHeartbeatAt === null) return parameters(openAgentToken(secrets, session));
+  if (session && isSame && session.lastHeartbeatAt === null)
+    return bootSecrets(context, openAgentToken(secrets, session));
   log.warn({ node: node.uuid, mac, source, given: session?.bootSource }, 'boot token refused: it was given out before');
   return undefined;
 }
 
-function parameters(token: string): readonly string[] {
-  return [`ipa-agent-token=${token}`];
+/** Where machines have to prove themselves the token is given to their TPM alone. */
+function bootSecrets({ config }: Pick<EngineContext, 'config'>, token: string): readonly string[] {
+  return config.attestation === 'require' ? [] : [`ipa-agent-token=${token}`];
 }
 
 /** Where the CD of one boot is: nobody can guess it, and it leads nowhere once the boot's token is forgotten. */
@@ -150,7 +153,18 @@ export async function bootMediumParams(
   const token = openAgentToken(secrets, session);
   const node = isSameSecret(path, bootMediumPath(nodeUuid, token)) ? await findNode(db, nodeUuid) : undefined;
   if (!node) return undefined;
-  return bootMediumParamsOf(context, node, { secrets: [`ipa-agent-token=${token}`] });
+  return servedMediumParams(context, node, session);
+}
+
+/** The kernel parameters that the node's CD, or its ISO by HTTP boot, has in this boot. */
+export function servedMediumParams(
+  context: Pick<EngineContext, 'config' | 'secrets'>,
+  node: NodeRow,
+  session: AgentSessionRow,
+): BootMediumParams {
+  const mac = bootsByHttp(node) ? session.bootMac : null;
+  const secrets = bootSecrets(context, openAgentToken(context.secrets, session));
+  return bootMediumParamsOf(context, node, { secrets, ...(mac === null ? {} : { mac }) });
 }
 
 /** @param boot `mac`: of the card that it was loaded by, to be used where `network_data` names none */

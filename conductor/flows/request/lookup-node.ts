@@ -34,6 +34,10 @@ export interface LookupRequest {
   readonly nodeUuid?: string | undefined;
   /** Token that this boot's iPXE or CD has given the agent. */
   readonly bootToken?: string | undefined;
+  /** The machine's TPM has proved which machine it is and what it has booted. */
+  readonly isTrusted?: boolean | undefined;
+  /** Reason of the machine why it has proved nothing. */
+  readonly attestationProblem?: string | undefined;
   /** Minor of the microversion in use. */
   readonly version: number;
 }
@@ -47,12 +51,11 @@ export async function lookupNode(
   request: LookupRequest,
 ): Promise<AgentLookup> {
   const { db } = context;
-  const node = request.nodeUuid
-    ? await findNode(db, request.nodeUuid)
-    : await findByAddresses(context, request.addresses);
-  // an instance that boots, still in `deploying`, is a stranger as well
-  if (!node) throw notFound();
-  if ((await readRequiredBoot(db, node)) !== 'ramdisk') return refuse(context, node, notToBoot);
+  const node = await findBootingNode(context, request);
+  if (context.config.attestation === 'require') {
+    if (request.isTrusted) return answerTrusted(context, node, request.version);
+    return refuse(context, node, `${withoutProof}${describeProblem(request.attestationProblem)}`);
+  }
   const session = await findAgentSession(db, node.uuid);
   if (isTokenGiven(context, node, session)) {
     if (!hasToken(context, session, request)) return refuse(context, node, withoutToken);
@@ -62,12 +65,48 @@ export async function lookupNode(
   return answerAgent(context, node, request.version);
 }
 
+/**
+ * The node that the asking machine is, if it is to boot the ramdisk now.
+ * @throws AppError `not_found`, as of `lookupNode`
+ */
+export async function findBootingNode(
+  context: Pick<EngineContext, 'db' | 'config' | 'log'>,
+  request: Pick<LookupRequest, 'addresses' | 'nodeUuid'>,
+): Promise<NodeRow> {
+  const node = request.nodeUuid
+    ? await findNode(context.db, request.nodeUuid)
+    : await findByAddresses(context, request.addresses);
+  // an instance that boots, still in `deploying`, is a stranger as well
+  if (!node) throw notFound();
+  if ((await readRequiredBoot(context.db, node)) !== 'ramdisk') return refuse(context, node, notToBoot);
+  return node;
+}
+
 const notFound = (): AppError => new AppError('not_found', 'Resource could not be found.');
 
 /** Reasons for which a lookup is refused, as people read them; the machine gets the same answer for each. */
 const notToBoot = 'the node is not to boot the ramdisk now: the machine has booted it by itself, or twice.';
 const withoutToken =
   "it lacks this boot's token, which iPXE or the boot medium gives: the ramdisk was booted otherwise, or a stranger asks.";
+
+const withoutProof = 'its TPM has not proved what it has booted (BATON_ATTESTATION=require)';
+
+/** Quotes the machine's own words, of printable characters only: anybody may have sent them. */
+function describeProblem(problem: string | undefined): string {
+  return problem === undefined ? '' : `: ${problem.replaceAll(/[^\x20-\x7e]/g, '?').slice(0, 200)}`;
+}
+
+/** Answers a machine that is trusted, whose TPM alone can read the answer: with the token, as often as it asks. */
+async function answerTrusted(
+  context: Pick<EngineContext, 'db' | 'config' | 'clock' | 'secrets'>,
+  node: NodeRow,
+  version: number,
+): Promise<AgentLookup> {
+  const { config, ...answer } = await answerAgent(context, node, version);
+  const session = await findAgentSession(context.db, node.uuid);
+  if (!session) throw new AppError('internal', `node ${node.uuid} has lost this boot's token`, { retryable: true });
+  return { ...answer, config: { ...config, agent_token: openAgentToken(context.secrets, session) } };
+}
 
 async function refuse(
   context: Pick<EngineContext, 'db' | 'config' | 'log'>,

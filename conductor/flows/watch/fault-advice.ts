@@ -53,6 +53,9 @@ export const faultAdvice: Readonly<Record<FaultCode, Advice>> = {
   other_ramdisk: always(
     'The ramdisk has changed between two boots: serve one ramdisk until the flow has ended, by all conductors.',
   ),
+  boot_not_trusted: always(
+    'Look at `baton tpm show NODE`: if the change was yours (firmware, mainboard, Secure Boot), accept it by `baton tpm accept NODE` and try again; else the machine runs what nobody has served. Only virtual media and UEFI HTTP boot can be proved.',
+  ),
   power_switched: always(
     'The machine was switched amid the flow, by hand or by another program: leave its power alone until the flow has ended.',
   ),

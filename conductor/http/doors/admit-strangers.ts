@@ -101,7 +101,7 @@ export function admitStrangers(
   };
 }
 
-const ofMachines = /^\/(?:v1\/(?:lookup|heartbeat|neighbours|progress|continue_inspection)|boot)(?:\/|$)/;
+const ofMachines = /^\/(?:v1\/(?:attestations|lookup|heartbeat|neighbours|progress|continue_inspection)|boot)(?:\/|$)/;
 
 /** Tells people of a machine that was refused (`noteRefusal`). */
 export type ReportRefusal = (machine: SeenMachine, request: string, error: AppError) => void;

@@ -8,7 +8,7 @@ import type { Caller } from '#conductor/kernel/caller.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Paths that machines call by themselves, again and again. */
-const routine = /^\/(v1\/(heartbeat|lookup|neighbours|progress)|boot|healthz|readyz|metrics)\b/;
+const routine = /^\/(v1\/(attestations|heartbeat|lookup|neighbours|progress)|boot|healthz|readyz|metrics)\b/;
 
 /** Files: the board's and documentation's own, images, and what machines boot. */
 const mayBeKept = /^\/(board|docs|images|media|boot|openapi\.json)(\/|$)/;

@@ -14,6 +14,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 import { describeIssues } from '#shared/errors/describe-issues.ts';
 import { parseCardAddress } from '#shared/mac-address.ts';
 import { bootTokenHeader, Heartbeat } from '#shared/wire/agent-calls.ts';
+import { attestationProblemHeader } from '#shared/wire/attestation.ts';
 import { NeighboursAnswer, NeighboursRequest } from '#shared/wire/neighbours.ts';
 import { ProgressReport } from '#shared/wire/progress.ts';
 
@@ -123,7 +124,13 @@ export function agentRoutes(app: ApiApp, context: HttpContext): void {
       throw new AppError('invalid_argument', `Expected UUID for node_uuid: ${nodeUuid}`);
     }
     return c.json(
-      await lookupNode(context, { addresses, nodeUuid, version, bootToken: c.req.header(bootTokenHeader) }),
+      await lookupNode(context, {
+        addresses,
+        nodeUuid,
+        version,
+        bootToken: c.req.header(bootTokenHeader),
+        attestationProblem: c.req.header(attestationProblemHeader),
+      }),
     );
   });
 

@@ -27,6 +27,8 @@ export const bodyRows = {
   none: { bytes: 64 * kibibyte, depth: 8, values: 1_000, seconds: 30 },
   /** Limits of an agent whose token is to be looked at yet. */
   agent: { bytes: 256 * kibibyte, depth: 16, values: 1_000, seconds: 30 },
+  /** A boot's event log stands in it. */
+  attestation: { bytes: mebibyte, depth: 4, values: 100, seconds: 30 },
   report: { bytes: peerLimits.inventory.bytes, depth: peerLimits.inventory.depth, values: 60_000, seconds: 30 },
   /** A config drive stands in it. */
   provision: { ...usual, ...ofFile },

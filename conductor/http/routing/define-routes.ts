@@ -32,6 +32,7 @@ export type ApiApp = OpenAPIHono<ApiEnv>;
 /** First segments of the API's paths, which are served without `/v1` too ("bookmark" links, ironic-api.md §1.2). */
 const apiSegments = new Set([
   'allocations',
+  'attestations',
   'chassis',
   'conductors',
   'continue_inspection',

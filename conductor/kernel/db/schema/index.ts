@@ -12,5 +12,6 @@ export * from '#conductor/kernel/db/schema/site.ts';
 export * from '#conductor/kernel/db/schema/site-action.ts';
 export * from '#conductor/kernel/db/schema/template.ts';
 export * from '#conductor/kernel/db/schema/timeline.ts';
+export * from '#conductor/kernel/db/schema/tpm.ts';
 export * from '#conductor/kernel/db/schema/volume.ts';
 export * from '#conductor/kernel/db/schema/webhook.ts';

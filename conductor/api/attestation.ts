@@ -1,0 +1,41 @@
+import { z } from 'zod';
+import { type Answer, line, time } from '#conductor/api/values.ts';
+import { bootVerdicts } from '#shared/wire/attestation.ts';
+
+const fingerprint = z.string().meta({ description: 'SHA-256 of the public endorsement key, hex: names the TPM.' });
+
+const Tpm = z.strictObject({
+  fingerprint,
+  endorsement_key: z.string().meta({ description: 'PEM.' }),
+  certificate: line.meta({ description: "The TPM vendor's for that key, PEM; null = it holds none." }),
+});
+
+const Measured = z.strictObject({
+  pcrs: z.record(z.string(), z.string()).meta({ description: 'SHA-256 bank, hex, by number.' }),
+  secure_boot: z.boolean().nullable(),
+  firmware_version: line,
+  programs: z.array(z.string()).meta({ description: 'Authenticode digests of what the firmware has started (PCR 4).' }),
+});
+
+/** A node's TPM, and the newest boot that it stated. */
+export const NodeTpm = z
+  .strictObject({
+    verdict: z.enum(bootVerdicts),
+    reasons: z.array(z.string()),
+    attested_at: time,
+    tpm: Tpm.meta({ description: 'The one that has made the newest statement.' }),
+    boot: Measured.nullable().meta({ description: 'null = its log is missing, or does not fit the quote.' }),
+    accepted: z.strictObject({
+      tpm: Tpm,
+      boot: Measured.nullable(),
+      at: time,
+      by: line.meta({ description: 'null = it was the first that the node was seen with.' }),
+    }),
+  })
+  .meta({ id: 'NodeTpm' });
+export type NodeTpmAnswer = Answer<typeof NodeTpm>;
+
+/** `PUT /v1/nodes/{node}/tpm/accepted` */
+export const AcceptedTpm = z.strictObject({
+  fingerprint: fingerprint.regex(/^[0-9a-f]{64}$/, { error: 'must be 64 hex digits, as `tpm.fingerprint` has them' }),
+});

@@ -1,0 +1,28 @@
+import { jsonb, pgTable, text } from 'drizzle-orm/pg-core';
+import { instant } from '#conductor/kernel/db/schema/columns.ts';
+import { ofNode } from '#conductor/kernel/db/schema/node.ts';
+import type { MeasuredBoot } from '#conductor/model/tpm/measured-boot.ts';
+import type { BootVerdict } from '#shared/wire/attestation.ts';
+
+/** The TPM by which a node is known, and what its boots have measured. */
+export const nodeTpms = pgTable('node_tpms', {
+  nodeUuid: ofNode().primaryKey(),
+  /** `TPM2B_PUBLIC` of the endorsement key, base64: the machine's identity. */
+  ekPublic: text().notNull(),
+  /** X.509, DER in base64; null = the TPM holds none. */
+  ekCertificate: text(),
+  /** Boot that later ones are compared with; null = none has been measured with a log. */
+  acceptedBoot: jsonb().$type<MeasuredBoot>(),
+  acceptedAt: instant().notNull().defaultNow(),
+  /** User who has accepted it; null = it was the first that the node was seen with. */
+  acceptedBy: text(),
+  /** Key of the newest boot. Another one than `ekPublic` is another machine. */
+  seenEkPublic: text().notNull(),
+  seenEkCertificate: text(),
+  seenBoot: jsonb().$type<MeasuredBoot>(),
+  seenAt: instant().notNull().defaultNow(),
+  verdict: text().$type<BootVerdict>().notNull(),
+  /** Sentences. */
+  reasons: jsonb().$type<string[]>().notNull(),
+});
+export type NodeTpmRow = typeof nodeTpms.$inferSelect;

@@ -1,0 +1,107 @@
+import { createHash } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import { type BootFacts, judgeBoot, type PredictedBoot } from '#conductor/model/tpm/judge-boot.ts';
+import type { MeasuredBoot } from '#conductor/model/tpm/measured-boot.ts';
+import type { BootEvent } from '#conductor/model/tpm/read-event-log.ts';
+
+const digest = (text: string) => createHash('sha256').update(text).digest('hex');
+const loader = digest('BOOTX64.EFI');
+const event = (pcr: number, subject: string): BootEvent & { readonly subject: string } => ({
+  pcr,
+  type: 13,
+  digest: digest(subject),
+  data: Buffer.alloc(0),
+  subject,
+});
+const events = [event(9, 'node.cfg'), event(8, 'linuxefi /vmlinuz'), event(9, 'vmlinuz'), event(9, 'initrd.img')];
+const predicted: PredictedBoot = { program: loader, events };
+const measured: MeasuredBoot = {
+  pcrs: { '0': digest('firmware'), '2': digest('roms'), '7': digest('policy') },
+  secureBoot: true,
+  firmwareVersion: '1.2',
+  variables: { SecureBoot: digest('on'), PK: digest('pk'), db: digest('db') },
+  programs: [loader],
+};
+const known = { ekPublic: 'ours', acceptedBoot: measured };
+const facts: BootFacts = { ekPublic: 'ours', known, boot: { measured, events }, predicted };
+const boot = (change: Partial<MeasuredBoot>): BootFacts['boot'] => ({ measured: { ...measured, ...change }, events });
+
+test('the known machine that runs what it was served is trusted', () => {
+  expect(judgeBoot(facts)).toEqual({ verdict: 'trusted', reasons: [] });
+  expect(judgeBoot({ ...facts, known: undefined }), 'on first sight too').toEqual({ verdict: 'trusted', reasons: [] });
+});
+
+const other = digest('other');
+describe.each([
+  ['another TPM', { ekPublic: 'theirs' }, /^it is another TPM than the one that the node is known by/],
+  [
+    'other firmware',
+    { boot: boot({ pcrs: { ...measured.pcrs, '0': other }, firmwareVersion: '1.3' }) },
+    /^the firmware changed 1\.2 → 1\.3 \(PCR 0\)$/,
+  ],
+  [
+    'an option ROM',
+    { boot: boot({ pcrs: { ...measured.pcrs, '2': other } }) },
+    /^the option ROMs of its cards changed \(PCR 2\)$/,
+  ],
+  [
+    'Secure Boot off',
+    { boot: boot({ pcrs: { ...measured.pcrs, '7': other }, secureBoot: false }) },
+    /^Secure Boot was on and is off \(PCR 7\)$/,
+  ],
+  [
+    'a key in db',
+    { boot: boot({ pcrs: { ...measured.pcrs, '7': other }, variables: { ...measured.variables, db: other } }) },
+    /^Secure Boot's db changed \(PCR 7\)$/,
+  ],
+  ['another policy', { boot: boot({ pcrs: { ...measured.pcrs, '7': other } }) }, /^Secure Boot's policy changed/],
+  [
+    'another loader',
+    { boot: boot({ programs: [other] }) },
+    /the firmware has started a program that no accepted boot had/,
+  ],
+  [
+    'another initrd',
+    { boot: { measured, events: events.with(3, { ...event(9, 'x'), digest: other }) } },
+    /^initrd\.img of the boot medium is not what was served \(PCR 9\)$/,
+  ],
+  [
+    'another command line',
+    { boot: { measured, events: events.with(1, event(8, 'linuxefi /vmlinuz init=/bin/sh')) } },
+    /^linuxefi \/vmlinuz of the boot medium is not what was served \(PCR 8\)$/,
+  ],
+  ['a file less', { boot: { measured, events: events.slice(0, -1) } }, /^initrd\.img of the boot medium is not/],
+  [
+    'a command more',
+    { boot: { measured, events: [...events, event(8, 'boot')] } },
+    /^the boot loader has done more than was served \(PCR 8\)$/,
+  ],
+] as const satisfies readonly (readonly [string, Partial<BootFacts>, RegExp])[])('%s', (_, change, reason) => {
+  test('is a change', () => {
+    const judged = judgeBoot({ ...facts, ...change });
+    expect(judged.verdict).toBe('changed');
+    expect(judged.reasons[0]).toMatch(reason);
+  });
+});
+
+describe.each([
+  ['no log', { boot: { problem: 'it has no log' } }, 'it has no log'],
+  ['no prediction', { predicted: { problem: 'iPXE does not measure' } }, 'iPXE does not measure'],
+  [
+    'another program before the loader that an accepted boot had, too',
+    {
+      boot: boot({ programs: [other, loader] }),
+      known: { ...known, acceptedBoot: { ...measured, programs: [other, loader] } },
+    },
+    'the firmware has started 1 more programs than the boot loader that was served (PCR 4)',
+  ],
+] as const satisfies readonly (readonly [string, Partial<BootFacts>, string])[])('%s', (_, change, reason) => {
+  test('is unknown, never trusted', () => {
+    expect(judgeBoot({ ...facts, ...change })).toEqual({ verdict: 'unknown', reasons: [reason] });
+  });
+});
+
+test('a change is told though the rest is not proved', () => {
+  const judged = judgeBoot({ ...facts, ekPublic: 'theirs', boot: { problem: 'it has no log' } });
+  expect(judged).toEqual({ verdict: 'changed', reasons: [expect.stringContaining('another TPM'), 'it has no log'] });
+});

@@ -1,0 +1,80 @@
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import type { NodeTpmAnswer } from '#conductor/api/attestation.ts';
+import { BootMediumLayout } from '#shared/wire/boot-medium.ts';
+import { labDiagnostics } from '#test/lab/diagnostics.ts';
+import { type Lab, type LabNode, startLab } from '#test/lab/lab.ts';
+import { provision, waitForState } from '#test/lab/operator.ts';
+
+/** A machine with a TPM under `BATON_ATTESTATION=require`: it boots what it is served, and then something else. */
+
+const built = join(import.meta.dirname, '../../build/ramdisk');
+let lab: Lab | undefined;
+let directory: string | undefined;
+
+beforeAll(async () => {
+  lab = await startLab({
+    nodes: [{ firmware: 'uefi', bmc: 'redfish', boot: 'vmedia', tpm: true }],
+    conductorSettings: { BATON_ATTESTATION: 'require' },
+  });
+  const { api, nodes } = lab;
+  const [node] = nodes;
+  if (!node) throw new Error('the lab has no node');
+  const { uuid } = await api.call<{ uuid: string }>('POST', '/v1/nodes', {
+    name: node.name,
+    driver: node.bmc.driver,
+    driver_info: node.bmc.driverInfo,
+    boot_interface: 'redfish-virtual-media',
+    network_interface: 'noop',
+    properties: { capabilities: 'boot_mode:uefi' },
+  });
+  await api.call('POST', '/v1/ports', { node_uuid: uuid, address: node.machine.mac });
+  await provision(lab, node, 'manage');
+  await waitForState(lab, node, 'manageable');
+});
+afterEach((context) => {
+  if (context.task.result?.state === 'fail' && lab) process.stdout.write(`${labDiagnostics(lab, 60)}\n`);
+});
+afterAll(async () => {
+  await lab?.close();
+  if (directory !== undefined) await rm(directory, { recursive: true });
+});
+
+function running(): { readonly lab: Lab; readonly node: LabNode } {
+  const node = lab?.nodes[0];
+  if (!lab || !node) throw new Error('there is no lab');
+  return { lab, node };
+}
+const tpmOf = (name: string) => running().lab.api.call<NodeTpmAnswer>('GET', `/v1/nodes/${name}/tpm`);
+
+test('what was served, on firmware that was not seen before, is trusted and works', async () => {
+  const { lab, node } = running();
+  await provision(lab, node, 'inspect');
+  await waitForState(lab, node, 'manageable', 14 * 60_000);
+  const { verdict, reasons, boot, tpm, accepted } = await tpmOf(node.name);
+  expect({ verdict, reasons }).toEqual({ verdict: 'trusted', reasons: [] });
+  expect(boot).toMatchObject({ secure_boot: false, programs: [expect.stringMatching(/^[0-9a-f]{64}$/)] });
+  expect(tpm.certificate).toContain('BEGIN CERTIFICATE');
+  expect(accepted.tpm.fingerprint).toBe(tpm.fingerprint);
+});
+
+test('another initrd than the one that was built is refused before anything is done', async () => {
+  const { lab, node } = running();
+  directory = await mkdtemp(join(tmpdir(), 'baton-ramdisk-'));
+  await cp(built, directory, { recursive: true });
+  const layout = BootMediumLayout.parse(JSON.parse(await readFile(join(directory, 'boot-medium.json'), 'utf8')));
+  // as if the initrd had been changed since
+  for (const event of layout.measured?.events ?? [])
+    if ('file' in event && event.file === 'initrd.img') Object.assign(event, { sha256: '0'.repeat(64) });
+  await writeFile(join(directory, 'boot-medium.json'), JSON.stringify(layout));
+  await lab.conductor.restart({ BATON_RAMDISK_DIR: directory });
+
+  await provision(lab, node, 'inspect');
+  await waitForState(lab, node, 'inspect failed', 14 * 60_000);
+  const refused = 'initrd.img of the boot medium is not what was served (PCR 9)';
+  expect((await tpmOf(node.name)).reasons).toEqual([refused]);
+  const { last_error: error } = await lab.api.call<{ last_error: string }>('GET', `/v1/nodes/${node.name}`);
+  expect(error).toContain(refused);
+});
