@@ -87,6 +87,7 @@ export function createAttester(openTpm: OpenTpm, { log, say }: { readonly log: L
   };
 
   const attest: Attester['attest'] = async ({ addresses, post, signal }) => {
+    const startedMs = performance.now();
     const asked = await withTpm(signal, ({ endorsement, attestation }) =>
       Promise.resolve(toRequest(addresses, endorsement, attestation)),
     );
@@ -98,7 +99,7 @@ export function createAttester(openTpm: OpenTpm, { log, say }: { readonly log: L
     if (typeof proven === 'string') return { problem: proven };
     const { verdict, lookup } = parse(AttestedLookup, await post('/v1/attestations/answer', proven.answer), addresses);
     say(`attested: ${verdict}`);
-    log.info({ verdict }, 'attested');
+    log.info({ verdict, durationMs: Math.round(performance.now() - startedMs) }, 'attested');
     return { lookup: open(Buffer.from(lookup, 'base64'), proven.secret, challenge.nonce) };
   };
   return { attest, release };

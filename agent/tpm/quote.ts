@@ -34,8 +34,16 @@ export async function readPcrs(tpm: Tpm, pcrs: readonly number[]): Promise<Recor
     answer.number(4); // the counter of changes
     const read = readSelections(answer).get(algorithms.sha256);
     const count = answer.number(4);
-    if (read === undefined || read.size === 0 || count !== read.size) {
-      throw new AppError('agent_error', `the TPM answers ${count} values of PCRs ${wanted.join(', ')}`);
+    if (
+      read === undefined ||
+      read.size === 0 ||
+      count !== read.size ||
+      [...read].some((pcr) => !wanted.includes(pcr))
+    ) {
+      throw new AppError(
+        'agent_error',
+        `the TPM was asked for PCRs ${wanted.join(', ')}, and answers ${count} values for another list`,
+      );
     }
     for (const pcr of read) values[pcr] = answer.sized().toString('hex');
     wanted = wanted.filter((pcr) => !read.has(pcr));
