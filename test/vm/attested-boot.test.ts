@@ -6,7 +6,7 @@ import type { NodeTpmAnswer } from '#conductor/api/attestation.ts';
 import { BootMediumLayout } from '#shared/wire/boot-medium.ts';
 import { labDiagnostics } from '#test/lab/diagnostics.ts';
 import { type Lab, type LabNode, startLab } from '#test/lab/lab.ts';
-import { provision, waitForState } from '#test/lab/operator.ts';
+import { enrollNode, getNode, provision, waitForState } from '#test/lab/operator.ts';
 
 /** A machine with a TPM under `BATON_ATTESTATION=require`: it boots what it is served, and then something else. */
 
@@ -19,18 +19,8 @@ beforeAll(async () => {
     nodes: [{ firmware: 'uefi', bmc: 'redfish', boot: 'vmedia', tpm: true }],
     conductorSettings: { BATON_ATTESTATION: 'require' },
   });
-  const { api, nodes } = lab;
-  const [node] = nodes;
-  if (!node) throw new Error('the lab has no node');
-  const { uuid } = await api.call<{ uuid: string }>('POST', '/v1/nodes', {
-    name: node.name,
-    driver: node.bmc.driver,
-    driver_info: node.bmc.driverInfo,
-    boot_interface: 'redfish-virtual-media',
-    network_interface: 'noop',
-    properties: { capabilities: 'boot_mode:uefi' },
-  });
-  await api.call('POST', '/v1/ports', { node_uuid: uuid, address: node.machine.mac });
+  const { node } = running();
+  await enrollNode(lab, node);
   await provision(lab, node, 'manage');
   await waitForState(lab, node, 'manageable');
 });
@@ -47,11 +37,13 @@ function running(): { readonly lab: Lab; readonly node: LabNode } {
   if (!lab || !node) throw new Error('there is no lab');
   return { lab, node };
 }
+/** The least that needs the ramdisk. */
+const cleaning = { clean_steps: [{ interface: 'deploy', step: 'erase_devices_metadata' }] };
 const tpmOf = (name: string) => running().lab.api.call<NodeTpmAnswer>('GET', `/v1/nodes/${name}/tpm`);
 
 test('what was served, on firmware that was not seen before, is trusted and works', async () => {
   const { lab, node } = running();
-  await provision(lab, node, 'inspect');
+  await provision(lab, node, 'clean', cleaning);
   await waitForState(lab, node, 'manageable', 14 * 60_000);
   const { verdict, reasons, boot, tpm, accepted } = await tpmOf(node.name);
   expect({ verdict, reasons }).toEqual({ verdict: 'trusted', reasons: [] });
@@ -71,10 +63,9 @@ test('another initrd than the one that was built is refused before anything is d
   await writeFile(join(directory, 'boot-medium.json'), JSON.stringify(layout));
   await lab.conductor.restart({ BATON_RAMDISK_DIR: directory });
 
-  await provision(lab, node, 'inspect');
-  await waitForState(lab, node, 'inspect failed', 14 * 60_000);
+  await provision(lab, node, 'clean', cleaning);
+  await waitForState(lab, node, 'clean failed', 14 * 60_000);
   const refused = 'initrd.img of the boot medium is not what was served (PCR 9)';
   expect((await tpmOf(node.name)).reasons).toEqual([refused]);
-  const { last_error: error } = await lab.api.call<{ last_error: string }>('GET', `/v1/nodes/${node.name}`);
-  expect(error).toContain(refused);
+  expect((await getNode(lab, node)).last_error).toContain(refused);
 });
