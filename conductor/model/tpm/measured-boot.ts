@@ -18,7 +18,9 @@ export interface MeasuredBoot {
 }
 
 /** Types of events (PC Client Platform Firmware Profile 1.06, 10.4.1). */
-const eventType = { firmwareVersion: 0x8, variable: 0x80000001, program: 0x80000003 } as const;
+const eventType = { firmwareVersion: 0x8, variable: 0x80000001 } as const;
+/** An application, a driver for the boot, a driver that stays. */
+const programTypes: ReadonlySet<number> = new Set([0x80000003, 0x80000004, 0x80000005]);
 
 /** Sums a boot up; of an event's data is believed only what its digest proves. Pure. */
 export function summariseBoot(log: EventLog, pcrs: PcrValues): MeasuredBoot {
@@ -32,12 +34,13 @@ export function summariseBoot(log: EventLog, pcrs: PcrValues): MeasuredBoot {
   }
   const [version] = ofType(log, 0, eventType.firmwareVersion).filter(isProved);
   const firmwareVersion = version && readText(version.data);
+  const programs = log.events.filter(({ pcr, type }) => pcr === 4 && programTypes.has(type));
   return {
     pcrs: Object.fromEntries([...pcrs].map(([pcr, value]) => [String(pcr), value])),
     secureBoot,
     ...(firmwareVersion ? { firmwareVersion } : {}),
     variables: Object.fromEntries(variables),
-    programs: [...new Set(ofType(log, 4, eventType.program).map(({ digest }) => digest))],
+    programs: [...new Set(programs.map(({ digest }) => digest))],
   };
 }
 
