@@ -1,5 +1,5 @@
 import { AppError } from '#shared/errors/app-error.ts';
-import { startLabProcess } from '#test/lab/inside.ts';
+import { type LabProcess, startLabProcess } from '#test/lab/inside.ts';
 import type { LabDirectory } from '#test/lab/lab-directory.ts';
 import { type BootSource, type DiskTrial, type QemuMachine, qemuArguments } from '#test/lab/qemu-arguments.ts';
 import { connectQmp, type QmpConnection } from '#test/lab/qmp.ts';
@@ -28,9 +28,7 @@ export async function startQemu(
     directory: lab.path,
     name: `${machine.name}-qemu`,
   });
-  const exited = process.exited.finally(async () => {
-    await tpm?.stop();
-  });
+  const exited = endOf(process, tpm);
   let reason = '';
   const connection = connectQmp(machine.qmpSocket, (event) => {
     if (event.name === 'SHUTDOWN') reason = String(event.data['reason']);
@@ -50,4 +48,13 @@ export async function startQemu(
     await exited; // the next power-on has the same TPM
   };
   return { execute: qmp.execute, ended, kill };
+}
+
+/** Resolves with QEMU's exit code once its TPM has ended too. */
+async function endOf(process: LabProcess, tpm: LabProcess | undefined): Promise<number> {
+  try {
+    return await process.exited;
+  } finally {
+    await tpm?.stop();
+  }
 }
