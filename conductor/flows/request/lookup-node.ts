@@ -141,6 +141,7 @@ function isTokenGiven(
   node: NodeRow,
   session: AgentSessionRow | undefined,
 ): boolean {
+  if (config.attestation === 'require') return true; // to the TPM alone, by `answerTrusted`
   return config.requireBootToken || bootsFromVirtualMedia(node) || (session?.bootMac ?? null) !== null;
 }
 

@@ -111,3 +111,26 @@ test('a node that was never attested says why', async () => {
   const bad = await api.call('PUT', `/v1/nodes/${uuid}/tpm/accepted`, { fingerprint: 'x' });
   expect(bad).toMatchObject({ status: 400, fault: expect.stringContaining('must be 64 hex digits') });
 });
+
+describe('where machines have to prove themselves', () => {
+  test('a lookup without proof and an inspection report get no token, and people the reason', async () => {
+    const strict = await openTestApi({ settings: { BATON_ATTESTATION: 'require' } });
+    try {
+      const { uuid } = await strict.call('POST', '/v1/nodes', { driver: 'fake-hardware' });
+      await strict.call('POST', '/v1/ports', { address: mac, node_uuid: uuid });
+      await strict.context.db.update(nodes).set({ provisionState: 'inspect wait' });
+      const headers = { 'x-baton-attestation-problem': 'no TPM 2.0\u00e9' };
+      const looked = await strict.call('GET', `/v1/lookup?addresses=${mac}`, undefined, '1.62', headers);
+      expect(looked).toMatchObject({ status: 404, fault: 'Resource could not be found.' });
+      const { body } = await strict.call('GET', `/v1/nodes/${uuid}/history?detail=true`);
+      const events = (body['history'] as { event: string }[]).map(({ event }) => event);
+      expect(events.join('\n')).toMatch(/BATON_ATTESTATION=require\): no TPM 2\.0\?/);
+
+      const inventory = { interfaces: [{ name: 'eth0', mac_address: mac }] };
+      const report = await strict.call('POST', '/v1/continue_inspection', { inventory }, '1.84');
+      expect(report).toMatchObject({ status: 202, body: { config: { agent_token: '******' } } });
+    } finally {
+      await strict.close();
+    }
+  });
+});
