@@ -7,7 +7,7 @@ import { loadCustomHardware } from '#agent/custom/load-custom-hardware.ts';
 import { hardwareManagers } from '#agent/hardware/active-hardware.ts';
 import { createRecentLog } from '#agent/recent-log.ts';
 import type { Say } from '#agent/say.ts';
-import { unmountLeftovers } from '#agent/storage/mount.ts';
+import { unmountLeftovers } from '#agent/storage/file-systems/mount.ts';
 import { openTpm } from '#agent/tpm/open-tpm.ts';
 import { agentVersion } from '#agent/version.ts';
 import { systemClock } from '#shared/clock.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { agentFloors, findKnots, findOffences, floors } from './house/floors.ts';
-import { countCircles } from './house/measure.ts';
+import { countCircles, findLargestFolder } from './house/measure.ts';
 import { isProduct, layers, readSources, type Source } from './house/read-sources.ts';
 
 /** DESIGN.md's rules on who may import whom, as a program. */
@@ -106,6 +106,12 @@ test('no new circle of imports, of types too, between rooms or files', () => {
   const { rooms, files } = countCircles(product);
   expect(rooms).toBeLessThanOrEqual(circlesLeft.rooms);
   expect(files).toBeLessThanOrEqual(circlesLeft.files);
+});
+
+test('no folder is a hall: at most 20 files lie beside each other', () => {
+  expect(findLargestFolder(product).files).toBeLessThanOrEqual(20);
+  const hall = Array.from({ length: 21 }, (_, index) => ({ path: `agent/hall/${index}.ts` }));
+  expect(findLargestFolder([{ path: 'agent/room/1.ts' }, ...hall])).toEqual({ folder: 'agent/hall', files: 21 });
 });
 
 describe('the floors of the agent', () => {

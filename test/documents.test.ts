@@ -15,8 +15,8 @@ import { alerts, dashboard, dashboardQueries } from '#conductor/kernel/metrics/d
 import { metricTable } from '#conductor/kernel/metrics/metric-table.ts';
 import { collectProcessMetrics, createMetrics } from '#conductor/kernel/metrics/metrics.ts';
 import { webhookEvents } from '#conductor/kernel/outbox.ts';
-import { flowKinds } from '#conductor/model/flow-kinds.ts';
-import type { FlowKindName } from '#conductor/model/flow-states.ts';
+import { flowKinds } from '#conductor/model/flows/flow-kinds.ts';
+import type { FlowKindName } from '#conductor/model/flows/flow-states.ts';
 import {
   legalVerbs,
   type ProvisionState,

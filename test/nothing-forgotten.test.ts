@@ -8,8 +8,8 @@ import { commands } from '#conductor/cli/commands.ts';
 import type { DriverDefinition } from '#conductor/drivers/driver-definition.ts';
 import { driverTable } from '#conductor/drivers/driver-table.ts';
 import { reservedStepNames } from '#conductor/flows/plan/step-args.ts';
-import type { FlowKind } from '#conductor/model/flow-kind.ts';
-import { flowKinds, isBesideStates, restsIn } from '#conductor/model/flow-kinds.ts';
+import type { FlowKind } from '#conductor/model/flows/flow-kind.ts';
+import { flowKinds, isBesideStates, restsIn } from '#conductor/model/flows/flow-kinds.ts';
 import { isSecretName } from '#conductor/model/secret-names.ts';
 import { conductorSteps } from '#conductor/start/conductor-steps.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
@@ -153,7 +153,7 @@ describe('a flow kind', () => {
     expectNothing([
       ...named
         .filter((kind) => !Object.hasOwn(flowKinds, kind))
-        .map((kind) => `flow kind ${kind} has a scenario, but no row in conductor/model/flow-kinds.ts`),
+        .map((kind) => `flow kind ${kind} has a scenario, but no row in conductor/model/flows/flow-kinds.ts`),
       ...kinds
         // it has a test of its own: every-flow-wipe.test.ts
         .filter(([kind]) => kind !== 'wipe' && !named.includes(kind))
@@ -205,7 +205,7 @@ describe('a flow kind', () => {
         .map((key) => `nothing in conductor/start/conductor-steps.ts runs ${key}`),
       ...run
         .filter((key) => !placed.has(key))
-        .map((key) => `step ${key} has no place in conductor/model/flow-kinds.ts`),
+        .map((key) => `step ${key} has no place in conductor/model/flows/flow-kinds.ts`),
       ...run.filter((key, index) => run.indexOf(key) !== index).map((key) => `step ${key} is listed twice`),
     ]);
   });

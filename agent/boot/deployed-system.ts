@@ -4,7 +4,7 @@ import { sandboxArguments } from '#agent/boot/sandbox.ts';
 import { resolveInside } from '#agent/inject/resolve-inside.ts';
 import { findRootSubvolume, holdsSystem } from '#agent/inject/root-subvolume.ts';
 import type { ProbedPartition } from '#agent/storage/lsblk.ts';
-import { mountHarmless, withMounted } from '#agent/storage/mount.ts';
+import { mountHarmless, withMounted } from '#agent/storage/file-systems/mount.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Run, RunOptions, RunResult } from '#shared/process/run.ts';
 

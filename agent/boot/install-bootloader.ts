@@ -16,7 +16,7 @@ import type { AgentContext } from '#agent/context.ts';
 import { eraseEfiDumps } from '#agent/erase/erase-pstore.ts';
 import { readBootMode } from '#agent/machine/boot-mode.ts';
 import type { BlockDevice, ProbedPartition } from '#agent/storage/lsblk.ts';
-import { mountHarmless, withMounted } from '#agent/storage/mount.ts';
+import { mountHarmless, withMounted } from '#agent/storage/file-systems/mount.ts';
 import { partitionName, readPartitionTable } from '#agent/storage/partition-table.ts';
 import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
 import { AppError, errorChain, errorCode } from '#shared/errors/app-error.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { findGrubFolder, quoted, readBootableSystem, renderConfiguration } from '#agent/boot/grub-configuration.ts';
 import { placeFile } from '#agent/inject/inject-files.ts';
 import { resolveInside } from '#agent/inject/resolve-inside.ts';
-import { mountedSubvolume } from '#agent/storage/mounted-subvolume.ts';
+import { mountedSubvolume } from '#agent/storage/file-systems/mounted-subvolume.ts';
 import { partitionsIn, readDiskTable } from '#agent/storage/sfdisk.ts';
 import { bootCode, placedCore } from '#shared/disks/grub-boot-sectors.ts';
 import { AppError } from '#shared/errors/app-error.ts';

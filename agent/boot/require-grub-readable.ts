@@ -1,8 +1,8 @@
 import type { RootFileSystem } from '#agent/boot/deployed-system.ts';
 import { findGrubFolder, findKernels, listNames } from '#agent/boot/grub-configuration.ts';
 import { resolveInside } from '#agent/inject/resolve-inside.ts';
-import { mountHarmless, withMounted } from '#agent/storage/mount.ts';
-import { mountedSubvolume } from '#agent/storage/mounted-subvolume.ts';
+import { mountHarmless, withMounted } from '#agent/storage/file-systems/mount.ts';
+import { mountedSubvolume } from '#agent/storage/file-systems/mounted-subvolume.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
 

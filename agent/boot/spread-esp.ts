@@ -1,5 +1,6 @@
 import { cp } from 'node:fs/promises';
 import { type BootPartition, ensureBootPartitions } from '#agent/boot/raid-boot-partitions.ts';
+import { withMounted } from '#agent/storage/file-systems/mount.ts';
 import type { BlockDevice, ProbedPartition } from '#agent/storage/lsblk.ts';
 import {
   createArray,
@@ -9,7 +10,6 @@ import {
   stopArray,
   zeroSuperblock,
 } from '#agent/storage/mdadm.ts';
-import { withMounted } from '#agent/storage/mount.ts';
 import { partitionName } from '#agent/storage/partition-table.ts';
 import { partitionsIn, readDiskTable } from '#agent/storage/sfdisk.ts';
 import { waitForUdev } from '#agent/storage/wait-for-udev.ts';

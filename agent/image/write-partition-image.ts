@@ -12,7 +12,7 @@ import { writeConfigDriveTo } from '#agent/image/write-config-drive.ts';
 import { type WriteImageOptions, writeImage } from '#agent/image/write-image.ts';
 import { digestHead, type WrittenImage } from '#agent/image-means/written-image.ts';
 import { readTables } from '#agent/storage/disk-tables.ts';
-import { nameFileSystem, readRootFileSystem, rootFileSystems } from '#agent/storage/file-systems.ts';
+import { nameFileSystem, readRootFileSystem, rootFileSystems } from '#agent/storage/file-systems/file-systems.ts';
 import type { BlockDevice, ProbedPartition } from '#agent/storage/lsblk.ts';
 import {
   checkSameLayout,

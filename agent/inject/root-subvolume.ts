@@ -2,8 +2,8 @@ import { lstat, open, readdir, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { chooseSubvolume, rootsInFstab, rootsInLoader, type SystemSubvolume } from '#agent/inject/choose-subvolume.ts';
 import { resolveInside } from '#agent/inject/resolve-inside.ts';
-import { mountHarmless, withMounted } from '#agent/storage/mount.ts';
-import { mountedSubvolume } from '#agent/storage/mounted-subvolume.ts';
+import { mountHarmless, withMounted } from '#agent/storage/file-systems/mount.ts';
+import { mountedSubvolume } from '#agent/storage/file-systems/mounted-subvolume.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
 

@@ -5,8 +5,8 @@ import { readGrubEnvironment, readLoaderEntries } from '#agent/kexec/loader-entr
 import { listImageNames, readImageText } from '#agent/kexec/read-image-file.ts';
 import { chooseSystemdBootEntry, readSystemdBoot, type SystemdBootEntry } from '#agent/kexec/systemd-boot.ts';
 import { readBootMode } from '#agent/machine/boot-mode.ts';
+import { mountHarmless, withMounted } from '#agent/storage/file-systems/mount.ts';
 import type { ProbedPartition } from '#agent/storage/lsblk.ts';
-import { mountHarmless, withMounted } from '#agent/storage/mount.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
 

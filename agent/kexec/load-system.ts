@@ -8,9 +8,9 @@ import type { BootPath } from '#agent/kexec/grub-menu.ts';
 import { notUnderstood } from '#agent/kexec/grub-script.ts';
 import { appendImageFile } from '#agent/kexec/read-image-file.ts';
 import { readSystemVendor } from '#agent/machine/inventory-system.ts';
+import { mountHarmless, withMounted } from '#agent/storage/file-systems/mount.ts';
 import { listBlockDevices, type ProbedPartition } from '#agent/storage/lsblk.ts';
 import { readArrays, stopArray } from '#agent/storage/mdadm.ts';
-import { mountHarmless, withMounted } from '#agent/storage/mount.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
 

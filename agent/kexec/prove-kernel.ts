@@ -1,7 +1,7 @@
 import type { WholeDiskSystem } from '#agent/boot/loader-kind.ts';
 import { type FoundChoice, findBootChoice, isReadable, partitionOf } from '#agent/kexec/find-boot-choice.ts';
 import { sizeOfImageFile } from '#agent/kexec/read-image-file.ts';
-import { mountHarmless, withMounted } from '#agent/storage/mount.ts';
+import { mountHarmless, withMounted } from '#agent/storage/file-systems/mount.ts';
 import { AppError, errorChain, errorCode } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
 

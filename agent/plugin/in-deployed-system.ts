@@ -10,8 +10,8 @@ import { type DeployedDisk, devicesOf, findDeployedDisk } from '#agent/boot/find
 import { findEsps, findSpreadEsp } from '#agent/boot/spread-esp.ts';
 import type { AgentContext } from '#agent/context.ts';
 import { resolveInside } from '#agent/inject/resolve-inside.ts';
+import { mountHarmless, withMounted } from '#agent/storage/file-systems/mount.ts';
 import type { ProbedPartition } from '#agent/storage/lsblk.ts';
-import { mountHarmless, withMounted } from '#agent/storage/mount.ts';
 import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';

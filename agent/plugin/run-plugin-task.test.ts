@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { runPluginTask } from '#agent/plugin/run-plugin-task.ts';
-import { mountsFolder } from '#agent/storage/mount.ts';
+import { mountsFolder } from '#agent/storage/file-systems/mount.ts';
 import { createInstantClock } from '#agent/testing/fake-clock.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';

@@ -7,7 +7,7 @@ import type { AgentSessionRow } from '#conductor/kernel/db/schema/agent.ts';
 import { flowSteps, flows } from '#conductor/kernel/db/schema/flow.ts';
 import { openAgentToken } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
-import { stepTitle } from '#conductor/model/planned-step.ts';
+import { stepTitle } from '#conductor/model/flows/planned-step.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { closeSocket, keepAlive, pump } from '#shared/web-socket/web-socket.ts';
 import { type ConsoleQuery, maxConsoleMessageBytes } from '#shared/wire/console.ts';

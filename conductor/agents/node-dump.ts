@@ -4,7 +4,7 @@ import type { PortRow } from '#conductor/kernel/db/schema/port.ts';
 import { errorWithout } from '#conductor/kernel/secrets/mask-document.ts';
 import { openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
-import type { FlowKindName } from '#conductor/model/flow-states.ts';
+import type { FlowKindName } from '#conductor/model/flows/flow-states.ts';
 import { propertiesIn } from '#conductor/nodes/boot/os-disk.ts';
 import type { Hide } from '#shared/secret-words.ts';
 import type { CommandResult } from '#shared/wire/agent-calls.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Remark } from '#conductor/model/remark.ts';
+import type { Remark } from '#conductor/model/remarks/remark.ts';
 
 /** One field of a resource: all that the API knows of it. */
 interface Field {
@@ -82,7 +82,7 @@ export function wholeFrom(least: number, rule: string, most = largestInteger): z
 const Link = z.object({ href: z.string(), rel: z.string() });
 export const links = z.array(Link);
 
-/** Data of a message: the words of a code may change, its arguments do not (`model/remark-words.ts`). */
+/** Data of a message: the words of a code may change, its arguments do not (`model/remarks/remark-words.ts`). */
 export const RemarkAnswer: z.ZodType<Remark> = z.strictObject({
   code: z.string(),
   subject: z.string().exactOptional(),

@@ -12,7 +12,7 @@ import { markView, showLive, showMarked, showOffline } from '#conductor/board/pa
 import { type OpenView, openView, type Viewer } from '#conductor/board/page/show-view.ts';
 import { forgetSize } from '#conductor/board/page/show-window.ts';
 import { arrangeTroubles } from '#conductor/board/render/arrange-troubles.ts';
-import { findPlaces, type Place } from '#conductor/board/render/find-places.ts';
+import { findPlaces, type Place } from '#conductor/board/render/fleet/find-places.ts';
 import type { BoardNode } from '#conductor/board/render/render-board.ts';
 import { createNodePage } from '#conductor/board/views/node-page.ts';
 import { createNodeParts } from '#conductor/board/views/node-parts.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { requiredBoot } from '#conductor/boot/required-boot.ts';
-import { flowKinds } from '#conductor/model/flow-kinds.ts';
+import { flowKinds } from '#conductor/model/flows/flow-kinds.ts';
 import { nextProvisionState } from '#conductor/model/provision-states.ts';
 
 test('a machine that boots a ramdisk boots it in the working state too: the BMC may confirm power long after the machine asks', () => {

@@ -20,7 +20,7 @@ import {
 } from '#conductor/flows/step-context.ts';
 import { valueWithout } from '#conductor/kernel/secrets/mask-document.ts';
 import { deployedStates } from '#conductor/model/provision-states.ts';
-import { remarkOf } from '#conductor/model/remark.ts';
+import { remarkOf } from '#conductor/model/remarks/remark.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import { parseStepArgs } from '#shared/steps/define-step.ts';
 

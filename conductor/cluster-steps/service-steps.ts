@@ -12,7 +12,7 @@ import type { Round } from '#conductor/cluster/repeat-rounds.ts';
 import { clusterArgs, newClusterStep } from '#conductor/cluster-steps/cluster-step.ts';
 import { etcdArgs, etcdWork } from '#conductor/cluster-steps/etcd-steps.ts';
 import type { StepContext } from '#conductor/flows/step-context.ts';
-import type { InstanceAnswer } from '#conductor/model/flow-states.ts';
+import type { InstanceAnswer } from '#conductor/model/flows/flow-states.ts';
 import { findInventory, systemUuidOf } from '#conductor/nodes/inspection/inventory-store.ts';
 import { withCredentials } from '#conductor/sites/credentials.ts';
 import { recordInService } from '#conductor/sites/nodes/membership-store.ts';

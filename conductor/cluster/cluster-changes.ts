@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isRemark, type Remark } from '#conductor/model/remark.ts';
+import { isRemark, type Remark } from '#conductor/model/remarks/remark.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /**

@@ -1,5 +1,5 @@
 import type { RoundMessage } from '#conductor/cluster/repeat-rounds.ts';
-import { remarkOf } from '#conductor/model/remark.ts';
+import { remarkOf } from '#conductor/model/remarks/remark.ts';
 import { AppError, isRetryable } from '#shared/errors/app-error.ts';
 
 /** Whether a connection has failed for a server's certificate: waiting would not mend that. */

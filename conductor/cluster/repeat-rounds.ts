@@ -9,8 +9,8 @@ import {
 } from '#conductor/cluster/cluster-changes.ts';
 import { type Journal, keepJournal } from '#conductor/cluster/journal.ts';
 import { createBell } from '#conductor/kernel/wake-loop.ts';
-import type { Remark } from '#conductor/model/remark.ts';
-import { describeRemark } from '#conductor/model/remark-words.ts';
+import type { Remark } from '#conductor/model/remarks/remark.ts';
+import { describeRemark } from '#conductor/model/remarks/remark-words.ts';
 import { systemClock } from '#shared/clock.ts';
 import { AppError, errorChain, isRetryable } from '#shared/errors/app-error.ts';
 

@@ -2,7 +2,7 @@ import type { AgentsConfig, AgentsContext } from '#conductor/agents/context.ts';
 import type { ClusterConfig } from '#conductor/cluster/cluster-settings.ts';
 import type { StepTable } from '#conductor/flows/step-context.ts';
 import type { PluginRow } from '#conductor/kernel/db/schema/site.ts';
-import type { PluginTaskRef } from '#conductor/model/planned-step.ts';
+import type { PluginTaskRef } from '#conductor/model/flows/planned-step.ts';
 import type { Nudging } from '#conductor/nodes/context.ts';
 import type { Run } from '#shared/process/run.ts';
 

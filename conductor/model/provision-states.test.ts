@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { flowKinds, isBesideStates } from '#conductor/model/flow-kinds.ts';
+import { flowKinds, isBesideStates } from '#conductor/model/flows/flow-kinds.ts';
 import {
   legalVerbs,
   nextProvisionState,

@@ -3,7 +3,7 @@ import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { flowSteps, flows } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { nodeInventory } from '#conductor/kernel/db/schema/node-parts.ts';
-import { describeDeployBoot } from '#conductor/model/step-note.ts';
+import { describeDeployBoot } from '#conductor/model/flows/step-note.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const deployBoots = ['reboot', 'kexec', 'auto'] as const;

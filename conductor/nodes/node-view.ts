@@ -2,7 +2,7 @@ import type { AgentSessionRow } from '#conductor/kernel/db/schema/agent.ts';
 import type { FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { maskDocument } from '#conductor/kernel/secrets/mask-document.ts';
-import type { FlowKindName } from '#conductor/model/flow-states.ts';
+import type { FlowKindName } from '#conductor/model/flows/flow-states.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { interfaceKinds, type NodeField, nodeFieldVersions } from '#conductor/model/node-words.ts';
 import type { FoundVlans } from '#conductor/model/port-vlans.ts';

@@ -1,5 +1,5 @@
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
-import type { WipeRequest } from '#conductor/model/flow-states.ts';
+import type { WipeRequest } from '#conductor/model/flows/flow-states.ts';
 import { type ProvisionVerb, provisionVerbs } from '#conductor/model/provision-states.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

@@ -1,5 +1,5 @@
 import type { EtcdCluster } from '#conductor/cluster/etcd/etcd-cluster.ts';
-import type { InstanceAnswer } from '#conductor/model/flow-states.ts';
+import type { InstanceAnswer } from '#conductor/model/flows/flow-states.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { SiteDefaults } from '#conductor/model/site/action-parameters.ts';
 import type { SiteFault } from '#conductor/model/site/site-report.ts';

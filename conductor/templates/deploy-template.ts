@@ -10,7 +10,7 @@ import {
 import { keepMasked, maskDocument } from '#conductor/kernel/secrets/mask-document.ts';
 import { type DocumentPlace, openDocument, sealWritten } from '#conductor/kernel/secrets/sealed-document.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
-import { type RequestedStep, stepKey } from '#conductor/model/planned-step.ts';
+import { type RequestedStep, stepKey } from '#conductor/model/flows/planned-step.ts';
 import type { Resource } from '#conductor/nodes/resources/resource.ts';
 
 /** Steps under the name of a trait. A flow that is planned keeps the steps that it has. */

@@ -6,8 +6,8 @@ import { type RunbookRow, runbookSteps, runbooks } from '#conductor/kernel/db/sc
 import { keepMasked, maskDocument } from '#conductor/kernel/secrets/mask-document.ts';
 import { type DocumentPlace, openDocument, sealWritten } from '#conductor/kernel/secrets/sealed-document.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
+import type { RequestedStep } from '#conductor/model/flows/planned-step.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
-import type { RequestedStep } from '#conductor/model/planned-step.ts';
 import type { Resource, ResourceChange } from '#conductor/nodes/resources/resource.ts';
 import { getRow } from '#conductor/nodes/resources/resource-store.ts';
 import { listTraits } from '#conductor/nodes/traits.ts';

@@ -23,7 +23,7 @@ export const allowedFacts: Readonly<Record<Shape, Allowed>> = {
     'agent/raid/run-raid-step.ts': [1, 'of an array that was just made, to show'],
     'agent/set-clock.ts': [1, 'no time was heard: the clock stays'],
     'agent/steps/inject-files.ts': [1, "an operator's argument; certificates are checked"],
-    'agent/storage/file-systems.ts': [1, 'a kind that asks for no more than its magic'],
+    'agent/storage/file-systems/file-systems.ts': [1, 'a kind that asks for no more than its magic'],
     'agent/storage/lsblk.ts': [6, 'a disk of 0 bytes is neither chosen nor erased; lsblk always has the others'],
     'agent/storage/mbr-entry.ts': [1, 'no number finds no place'],
     'agent/storage/storage-claims.ts': [1, 'no array: its data begin at once'],

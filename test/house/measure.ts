@@ -17,6 +17,8 @@ export interface Measures {
    * beside a program's folders is a room of its own), and groups of files.
    */
   readonly circles: { readonly rooms: number; readonly files: number };
+  /** The folder with the most files of the program beside each other. */
+  readonly largestFolder: { readonly folder: string; readonly files: number };
   /** Imports that the tables of floors forbid. */
   readonly offences: number;
   /** The program: no tests. */
@@ -52,6 +54,7 @@ export async function measureHouse(root: string): Promise<Measures> {
       withTypes: knotted(deepWithTypes).length,
     },
     circles: countCircles(sources),
+    largestFolder: findLargestFolder(sources),
     offences: findOffences(conductor).length + findOffences(sources, 'agent').length,
     product: {
       lines: sources.reduce((sum, { text }) => sum + text.split('\n').length - 1, 0),
@@ -124,6 +127,14 @@ export function countCircles(sources: readonly Source[]): Measures['circles'] {
   const roomOf = (path: string): string => (path.split('/').length > 2 ? dirname(path) : path);
   const rooms = graphOf(arrows.map(([from, to]) => [roomOf(from), roomOf(to)] as const));
   return { rooms: circlesOf(rooms).length, files: circlesOf(graphOf(arrows)).length };
+}
+
+/** Finds the folder with the most files beside each other, those of its subfolders not counted. */
+export function findLargestFolder(sources: readonly Pick<Source, 'path'>[]): Measures['largestFolder'] {
+  const folders = Map.groupBy(sources, ({ path }) => dirname(path));
+  return [...folders]
+    .map(([folder, { length }]) => ({ folder, files: length }))
+    .reduce((a, b) => (b.files > a.files ? b : a), { folder: '', files: 0 });
 }
 
 const sizeOf = (graph: Graph): number => [...graph.values()].reduce((sum, { size }) => sum + size, 0);

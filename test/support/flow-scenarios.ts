@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { findOpenFlow } from '#conductor/flows/log/flow-store.ts';
 import { planService } from '#conductor/flows/plan/plan-cluster-steps.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
-import type { FlowKindName } from '#conductor/model/flow-states.ts';
+import type { FlowKindName } from '#conductor/model/flows/flow-states.ts';
 import { decommissionTimeouts } from '#conductor/model/site/cluster-timeouts.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { requestDecommission, requestLeaveCluster, startBeside } from '#conductor/sites/nodes/request-cluster-flow.ts';

@@ -5,7 +5,7 @@ import { findAgentSession } from '#conductor/agents/agent-session-store.ts';
 import type { FlowView, PlanView } from '#conductor/api/flows.ts';
 import { findOpenFlow } from '#conductor/flows/log/flow-store.ts';
 import { planService } from '#conductor/flows/plan/plan-cluster-steps.ts';
-import { describeDeployBoot } from '#conductor/model/step-note.ts';
+import { describeDeployBoot } from '#conductor/model/flows/step-note.ts';
 import { findDeployBoot } from '#conductor/nodes/deploy-boot.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { startBeside } from '#conductor/sites/nodes/request-cluster-flow.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { FlowKindName } from '#conductor/model/flow-states.ts';
+import type { FlowKindName } from '#conductor/model/flows/flow-states.ts';
 import { type ClustersOfNode, startClustersOfNode } from '#test/support/clusters-of-node.ts';
 import { type FlowScenario, flowScenarios } from '#test/support/flow-scenarios.ts';
 import { type FlowStage, openFlowStage, struckBy } from '#test/support/flow-stage.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { flowKinds } from '#conductor/model/flow-kinds.ts';
-import type { FlowKindName } from '#conductor/model/flow-states.ts';
+import { flowKinds } from '#conductor/model/flows/flow-kinds.ts';
+import type { FlowKindName } from '#conductor/model/flows/flow-states.ts';
 import { flowContract } from '#test/system/every-flow.contract.ts';
 import { someFlows } from '#test/system/some-flows.ts';
 

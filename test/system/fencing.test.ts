@@ -9,7 +9,7 @@ import { openDatabase, type Transaction } from '#conductor/kernel/db/open.ts';
 import { rowsOf } from '#conductor/kernel/db/query/statement.ts';
 import { flowSteps, flows, nodeFlow } from '#conductor/kernel/db/schema/flow.ts';
 import { nodeLeases, nodes } from '#conductor/kernel/db/schema/node.ts';
-import { plannedCore } from '#conductor/model/planned-step.ts';
+import { plannedCore } from '#conductor/model/flows/planned-step.ts';
 import { claimLease } from '#conductor/nodes/node-lease.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { readConfig } from '#conductor/start/config.ts';

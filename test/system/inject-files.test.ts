@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { findRootFileSystem, withDeployedSystem } from '#agent/boot/deployed-system.ts';
 import type { AgentContext } from '#agent/context.ts';
 import { injectFilesStep } from '#agent/steps/inject-files.ts';
-import { mountHarmless, withMounted } from '#agent/storage/mount.ts';
+import { mountHarmless, withMounted } from '#agent/storage/file-systems/mount.ts';
 import { systemClock } from '#shared/clock.ts';
 import { silentLog } from '#shared/log.ts';
 import { run } from '#shared/process/run.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { FlowStepView } from '#conductor/api/flows.ts';
 import { requestProvision } from '#conductor/flows/request/request-provision.ts';
-import { stepTitle } from '#conductor/model/planned-step.ts';
+import { stepTitle } from '#conductor/model/flows/planned-step.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { readPluginSteps } from '#conductor/sites/plugins/plugin-steps.ts';
 import { silentLog } from '#shared/log.ts';

@@ -15,7 +15,7 @@ import {
   sectorSizes,
   withGptEntries,
 } from '#agent/storage/disk-tables.ts';
-import { probedBytes, readFatSectorBytes } from '#agent/storage/file-systems.ts';
+import { probedBytes, readFatSectorBytes } from '#agent/storage/file-systems/file-systems.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 export interface TableUse {

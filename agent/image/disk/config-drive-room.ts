@@ -9,7 +9,7 @@ import {
   isFull,
   type MbrEntry,
 } from '#agent/storage/disk-tables.ts';
-import { probedBytes, readLabel } from '#agent/storage/file-systems.ts';
+import { probedBytes, readLabel } from '#agent/storage/file-systems/file-systems.ts';
 import { freeMbrSlot, placeLastMbrEntry } from '#agent/storage/mbr-entry.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

@@ -1,7 +1,7 @@
 import type { ImageRest } from '#agent/image/disk/image-rest.ts';
 import type { ImageTarget } from '#agent/image/disk/image-target.ts';
 import { isExtended, type MbrEntry, sectorSizes } from '#agent/storage/disk-tables.ts';
-import { nameFileSystem, probedBytes } from '#agent/storage/file-systems.ts';
+import { nameFileSystem, probedBytes } from '#agent/storage/file-systems/file-systems.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /**

@@ -2,9 +2,9 @@ import type { PlanView } from '#conductor/api/flows.ts';
 import { get, send } from '#conductor/board/data/ask-api.ts';
 import { type Choices, type Prepared, type Question, reasonOf } from '#conductor/board/page/ask-first.ts';
 import type { FleetAction } from '#conductor/board/render/board-actions.ts';
-import { type ReadPlan, renderComparison } from '#conductor/board/render/compare-plans.ts';
 import { html } from '#conductor/board/render/html.ts';
-import { type NodePlan, renderPlans } from '#conductor/board/render/render-plans.ts';
+import { type ReadPlan, renderComparison } from '#conductor/board/render/node/compare-plans.ts';
+import { type NodePlan, renderPlans } from '#conductor/board/render/node/render-plans.ts';
 import { inParallel } from '#shared/in-parallel.ts';
 
 /** More are not asked for at once: plans and requests are one a node. */

@@ -5,9 +5,9 @@ import type { Fleet } from '#conductor/board/page/follow-fleet.ts';
 import { type Look, readLook, writeLook } from '#conductor/board/page/keep-look.ts';
 import { document, element, paint } from '#conductor/board/page/page.ts';
 import { scrollToRow, showWindow, windowOf } from '#conductor/board/page/show-window.ts';
-import { arrangeFleet } from '#conductor/board/render/arrange-fleet.ts';
+import { arrangeFleet } from '#conductor/board/render/fleet/arrange-fleet.ts';
 import { actionsForRows } from '#conductor/board/render/board-actions.ts';
-import { columnNames, type FleetColumnName, usualColumns } from '#conductor/board/render/fleet-columns.ts';
+import { columnNames, type FleetColumnName, usualColumns } from '#conductor/board/render/fleet/fleet-columns.ts';
 import { html, nothing } from '#conductor/board/render/html.ts';
 import { type BoardRow, uuidOf } from '#conductor/board/render/render-board.ts';
 import {
@@ -18,7 +18,7 @@ import {
   renderNoRows,
   renderRow,
   rowId,
-} from '#conductor/board/render/render-fleet.ts';
+} from '#conductor/board/render/fleet/render-fleet.ts';
 
 /** The fleet's table: which rows it has, in which order, and which of them are chosen. */
 export interface FleetTable {

@@ -1,5 +1,5 @@
 import { document, element, location, paint } from '#conductor/board/page/page.ts';
-import { type Place } from '#conductor/board/render/find-places.ts';
+import { type Place } from '#conductor/board/render/fleet/find-places.ts';
 import { foreign, html } from '#conductor/board/render/html.ts';
 
 /** Prepares the dialog that goes anywhere. @returns what opens it */

@@ -1,5 +1,5 @@
 import type { FlowSummaryView } from '#conductor/api/flows.ts';
-import { naturalKey } from '#conductor/board/render/fleet-columns.ts';
+import { naturalKey } from '#conductor/board/render/fleet/fleet-columns.ts';
 import { statusOf } from '#conductor/board/render/node-status.ts';
 import { type BoardNode, type BoardRow, nameOf, uuidOf } from '#conductor/board/render/render-board.ts';
 

@@ -2,11 +2,11 @@ import type { FlowView } from '#conductor/api/flows.ts';
 import { find, get, Refused, send } from '#conductor/board/data/ask-api.ts';
 import { type ArchivedFile, readArchive } from '#conductor/board/data/read-archive.ts';
 import { planOf } from '#conductor/board/page/ask-about-nodes.ts';
-import type { RateSample } from '#conductor/board/render/draw-rate.ts';
+import type { RateSample } from '#conductor/board/render/node/draw-rate.ts';
+import type { Hardware, ShownInventory, ShownReceipt } from '#conductor/board/render/node/render-hardware.ts';
+import type { HistoryLine } from '#conductor/board/render/node/render-node.ts';
+import type { NodePlan } from '#conductor/board/render/node/render-plans.ts';
 import type { BoardNode } from '#conductor/board/render/render-board.ts';
-import type { Hardware, ShownInventory, ShownReceipt } from '#conductor/board/render/render-hardware.ts';
-import type { HistoryLine } from '#conductor/board/render/render-node.ts';
-import type { NodePlan } from '#conductor/board/render/render-plans.ts';
 
 const shownHistory = 200;
 const retryMs = 3000;

@@ -5,11 +5,11 @@ import { askToEnable, type ConsoleKind, closeConsole, openConsole } from '#condu
 import { element, type PageEvent, paint } from '#conductor/board/page/page.ts';
 import { actionsFor, type BoardAction, type Subject, skipAction } from '#conductor/board/render/board-actions.ts';
 import { html, nothing } from '#conductor/board/render/html.ts';
+import { renderNodeHead, renderTab, renderTabs } from '#conductor/board/render/node/render-node.ts';
 import type { BoardNode, BoardRow } from '#conductor/board/render/render-board.ts';
-import { renderNodeHead, renderTab, renderTabs } from '#conductor/board/render/render-node.ts';
 import type { NodePage } from '#conductor/board/views/node-page.ts';
 import type { NamedNode } from '#conductor/board/views/read-address.ts';
-import { stepName } from '#conductor/model/planned-step.ts';
+import { stepName } from '#conductor/model/flows/planned-step.ts';
 
 export interface NodePartsOptions {
   readonly fleet: Fleet;

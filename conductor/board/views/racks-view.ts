@@ -3,7 +3,7 @@ import type { Fleet } from '#conductor/board/page/follow-fleet.ts';
 import { decoded } from '#conductor/board/page/page.ts';
 import type { Item } from '#conductor/board/page/paint-items.ts';
 import type { Picture, View, ViewButton } from '#conductor/board/page/show-view.ts';
-import { arrangeRacks, type Rack } from '#conductor/board/render/arrange-racks.ts';
+import { arrangeRacks, type Rack } from '#conductor/board/render/fleet/arrange-racks.ts';
 import { actionsForRows } from '#conductor/board/render/board-actions.ts';
 import { type Html, html, nothing } from '#conductor/board/render/html.ts';
 import {
@@ -12,7 +12,7 @@ import {
   renderRack,
   renderRackCard,
   renderRacksNote,
-} from '#conductor/board/render/render-racks.ts';
+} from '#conductor/board/render/fleet/render-racks.ts';
 
 /** Nothing is read beside the fleet, which is followed. */
 const againMs = 3_600_000;

@@ -1,6 +1,6 @@
 import { browser, decoded, location } from '#conductor/board/page/page.ts';
 import type { View } from '#conductor/board/page/show-view.ts';
-import { type NodeTab, nodeTabs } from '#conductor/board/render/render-node.ts';
+import { type NodeTab, nodeTabs } from '#conductor/board/render/node/render-node.ts';
 import { attentionView } from '#conductor/board/views/attention-view.ts';
 import { allocationsView, conductorsView, imagesView, settingsView } from '#conductor/board/views/list-views.ts';
 import { racksView } from '#conductor/board/views/racks-view.ts';

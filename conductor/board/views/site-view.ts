@@ -2,8 +2,8 @@ import type { ActionAnswer, ActionDryRun, ActionNodeAnswer } from '#conductor/ap
 import { type ApiRequest, get, send } from '#conductor/board/data/ask-api.ts';
 import type { Question } from '#conductor/board/page/ask-first.ts';
 import type { View, ViewButton } from '#conductor/board/page/show-view.ts';
-import { renderDryRun } from '#conductor/board/render/render-dry-run.ts';
-import { renderSite, type SitePicture } from '#conductor/board/render/render-site.ts';
+import { renderDryRun } from '#conductor/board/render/site/render-dry-run.ts';
+import { renderSite, type SitePicture } from '#conductor/board/render/site/render-site.ts';
 
 const path = 'api/v1.0/actions';
 const listedActions = 20;

@@ -1,7 +1,7 @@
 import type { FlowView } from '#conductor/api/flows.ts';
 import { textIn } from '#conductor/cli/import/fleet.ts';
 import { type ApiClient, callFor, listAll } from '#conductor/cli/shell/api-client.ts';
-import type { FlowKindName } from '#conductor/model/flow-states.ts';
+import type { FlowKindName } from '#conductor/model/flows/flow-states.ts';
 
 /** Flows after which a machine is as an import found it. */
 const harmless: ReadonlySet<string> = new Set<FlowKindName>(['verify', 'adopt', 'inspect']);

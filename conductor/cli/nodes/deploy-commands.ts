@@ -25,7 +25,7 @@ import { formatBytes, formatDuration } from '#conductor/cli/shell/format-units.t
 import { readSteps } from '#conductor/cli/shell/input-files.ts';
 import { onNodes } from '#conductor/cli/shell/on-nodes.ts';
 import { cell, print, table } from '#conductor/cli/shell/print.ts';
-import { stepTitle } from '#conductor/model/planned-step.ts';
+import { stepTitle } from '#conductor/model/flows/planned-step.ts';
 import { legalVerbs, type ProvisionVerb } from '#conductor/model/provision-states.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

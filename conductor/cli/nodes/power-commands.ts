@@ -14,7 +14,7 @@ import {
 } from '#conductor/cli/shell/command.ts';
 import { forEachOperand, onNodes } from '#conductor/cli/shell/on-nodes.ts';
 import { cell, print } from '#conductor/cli/shell/print.ts';
-import { stepTitle } from '#conductor/model/planned-step.ts';
+import { stepTitle } from '#conductor/model/flows/planned-step.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const pollMs = 500;

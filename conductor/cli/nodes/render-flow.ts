@@ -1,6 +1,6 @@
 import type { FlowStepView, FlowView } from '#conductor/api/flows.ts';
 import { formatBytes, formatDuration, spanMs } from '#conductor/cli/shell/format-units.ts';
-import { stepName } from '#conductor/model/planned-step.ts';
+import { stepName } from '#conductor/model/flows/planned-step.ts';
 import { bootEvents } from '#conductor/model/power-and-boot.ts';
 import { stalledDownload } from '#conductor/model/stalled-download.ts';
 import { type BytesByOrigin, Progress } from '#shared/wire/progress.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { adviceOn, describeForCli } from '#conductor/cli/shell/print.ts';
-import { describeRemark, newRemark } from '#conductor/model/remark-words.ts';
+import { describeRemark, newRemark } from '#conductor/model/remarks/remark-words.ts';
 
 test('what the API advises is told as it is typed', () => {
   const conflict = newRemark('buffer-not-empty', { changed: ['nodes'], dropped: [] });

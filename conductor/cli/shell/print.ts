@@ -1,8 +1,8 @@
 import { stringify } from 'yaml';
 import type { CommandContext, CommandInput } from '#conductor/cli/shell/command.ts';
 import { printable } from '#conductor/cli/shell/screen.ts';
-import type { Remark } from '#conductor/model/remark.ts';
-import { type Dialect, describeRemark } from '#conductor/model/remark-words.ts';
+import type { Remark } from '#conductor/model/remarks/remark.ts';
+import { type Dialect, describeRemark } from '#conductor/model/remarks/remark-words.ts';
 
 /** Prints a command's outcome: the document after `-o json` and `-o yaml`, else the text. */
 export function print(

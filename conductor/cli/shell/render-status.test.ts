@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { renderStatus } from '#conductor/cli/shell/render-status.ts';
-import type { Remark } from '#conductor/model/remark.ts';
-import { describeRemark, newRemark } from '#conductor/model/remark-words.ts';
+import type { Remark } from '#conductor/model/remarks/remark.ts';
+import { describeRemark, newRemark } from '#conductor/model/remarks/remark-words.ts';
 
 const summarized = { summarized: true };
 const reported = (message: string, more: object = {}) => ({ message, error: true, kind: 'SimpleMessage', ...more });

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { ClientSettings } from '#conductor/cli/shell/client-settings.ts';
 import { adviceOn, describeForCli } from '#conductor/cli/shell/print.ts';
 import { printable } from '#conductor/cli/shell/screen.ts';
-import { isRemark, type Remark } from '#conductor/model/remark.ts';
+import { isRemark, type Remark } from '#conductor/model/remarks/remark.ts';
 import { AppError, type ErrorCode } from '#shared/errors/app-error.ts';
 
 const Inner = z.object({

@@ -9,7 +9,7 @@ import {
   ntpFailedNodes,
 } from '#conductor/cli/testing/action-answers.ts';
 import { createRecordingTerminal } from '#conductor/cli/testing/recording-terminal.ts';
-import { newRemark } from '#conductor/model/remark-words.ts';
+import { newRemark } from '#conductor/model/remarks/remark-words.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const id = '01J00000000000000000000000';

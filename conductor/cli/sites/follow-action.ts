@@ -6,7 +6,7 @@ import { formatDuration, spanMs } from '#conductor/cli/shell/format-units.ts';
 import { describeForCli, print } from '#conductor/cli/shell/print.ts';
 import { createPainter, printable, type Screen } from '#conductor/cli/shell/screen.ts';
 import { countStatuses, headline, renderAction, stageWord } from '#conductor/cli/sites/render-action.ts';
-import { describeOutdated } from '#conductor/model/outdated.ts';
+import { describeOutdated } from '#conductor/model/remarks/outdated.ts';
 import { concludeGroups, conclusions, describeNothingToDeploy } from '#conductor/model/site/site-report.ts';
 import type { NodeStatus } from '#conductor/model/site/site-run.ts';
 import type { Clock } from '#shared/clock.ts';

@@ -9,7 +9,7 @@ import {
   ntpFailed,
   ntpFailedNodes,
 } from '#conductor/cli/testing/action-answers.ts';
-import { describeRemark, newRemark } from '#conductor/model/remark-words.ts';
+import { describeRemark, newRemark } from '#conductor/model/remarks/remark-words.ts';
 
 const now = new Date(65_000);
 const size = { columns: 100, rows: 40 };

@@ -1,5 +1,5 @@
 import type { ActionAnswer, ActionGroupAnswer, ActionNodeAnswer, ActionNoteAnswer } from '#conductor/api/actions.ts';
-import { textRemark } from '#conductor/model/remark.ts';
+import { textRemark } from '#conductor/model/remarks/remark.ts';
 import type { NodeStatus } from '#conductor/model/site/site-run.ts';
 
 /** A deploy of a site under way since the epoch, but for what the test says. */

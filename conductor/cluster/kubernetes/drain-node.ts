@@ -15,7 +15,7 @@ import { type Evicted, evictionVersion, evictPods, named } from '#conductor/clus
 import { type PodFate, podFate } from '#conductor/cluster/kubernetes/plan-drain.ts';
 import { evictRight, findMissingRights, rightsError } from '#conductor/cluster/kubernetes/rights.ts';
 import { type Round, type RoundMessage, roundMessage } from '#conductor/cluster/repeat-rounds.ts';
-import { describeRemark, newRemark } from '#conductor/model/remark-words.ts';
+import { describeRemark, newRemark } from '#conductor/model/remarks/remark-words.ts';
 import type { AppError } from '#shared/errors/app-error.ts';
 
 export interface DrainOptions {

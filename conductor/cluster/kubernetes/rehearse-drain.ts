@@ -15,7 +15,7 @@ import { findLastReady, findMissingNodeRights } from '#conductor/cluster/kuberne
 import { planDrain, podFate } from '#conductor/cluster/kubernetes/plan-drain.ts';
 import { rightsError } from '#conductor/cluster/kubernetes/rights.ts';
 import { type RoundMessage, roundMessage } from '#conductor/cluster/repeat-rounds.ts';
-import { describeRemark, newRemark } from '#conductor/model/remark-words.ts';
+import { describeRemark, newRemark } from '#conductor/model/remarks/remark-words.ts';
 
 const lookMs = 30_000;
 

@@ -4,8 +4,8 @@ import { responsibleConductor } from '#conductor/kernel/conductors/node-conducto
 import { together } from '#conductor/kernel/db/query/batches.ts';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import { type NodeRow, nodes } from '#conductor/kernel/db/schema/node.ts';
-import { flowKinds, isBesideStates } from '#conductor/model/flow-kinds.ts';
-import type { FlowKindName } from '#conductor/model/flow-states.ts';
+import { flowKinds, isBesideStates } from '#conductor/model/flows/flow-kinds.ts';
+import type { FlowKindName } from '#conductor/model/flows/flow-states.ts';
 import { nodeFaults } from '#conductor/model/node-words.ts';
 import { ofGroup } from '#conductor/nodes/node-lease.ts';
 import { inParallel, type ParallelOptions } from '#shared/in-parallel.ts';

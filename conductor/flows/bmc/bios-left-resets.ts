@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { noteOutput, stepsOf } from '#conductor/flows/log/flow-store.ts';
 import { type StepContext, stepArgs } from '#conductor/flows/step-context.ts';
 import type { FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
-import { isEnded } from '#conductor/model/flow-states.ts';
-import { stepTitle } from '#conductor/model/planned-step.ts';
-import { awaitsReset } from '#conductor/model/step-note.ts';
+import { isEnded } from '#conductor/model/flows/flow-states.ts';
+import { stepTitle } from '#conductor/model/flows/planned-step.ts';
+import { awaitsReset } from '#conductor/model/flows/step-note.ts';
 import { inBandPrefix } from '#shared/bios/bios-setting.ts';
 
 /**

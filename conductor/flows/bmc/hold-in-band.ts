@@ -1,7 +1,7 @@
 import { findAgentSteps } from '#conductor/agents/ask-agent.ts';
 import type { StepContext } from '#conductor/flows/step-context.ts';
-import { flowKinds } from '#conductor/model/flow-kinds.ts';
-import { stepKey } from '#conductor/model/planned-step.ts';
+import { flowKinds } from '#conductor/model/flows/flow-kinds.ts';
+import { stepKey } from '#conductor/model/flows/planned-step.ts';
 
 interface StepName {
   readonly interface: string;

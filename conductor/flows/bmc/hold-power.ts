@@ -3,7 +3,7 @@ import { hasEnded } from '#conductor/agents/find-command.ts';
 import { holdingPowerFirst, requirePowerFree } from '#conductor/drivers/with-held-power.ts';
 import { addToOutput } from '#conductor/flows/log/flow-store.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
-import { stepTitle } from '#conductor/model/planned-step.ts';
+import { stepTitle } from '#conductor/model/flows/planned-step.ts';
 import type { PowerHold } from '#conductor/model/power-and-boot.ts';
 import { lockNode, updateNode } from '#conductor/nodes/node-store.ts';
 import { AppError, errorChain, errorCode, faultOf } from '#shared/errors/app-error.ts';

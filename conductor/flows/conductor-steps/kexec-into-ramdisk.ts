@@ -5,7 +5,7 @@ import { hasCalledIn, powerIntoRamdisk } from '#conductor/flows/conductor-steps/
 import { connectNode } from '#conductor/flows/conductor-steps/switch-networks.ts';
 import { noteOutput } from '#conductor/flows/log/flow-store.ts';
 import type { ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
-import { flowKinds } from '#conductor/model/flow-kinds.ts';
+import { flowKinds } from '#conductor/model/flows/flow-kinds.ts';
 import { listBootEvents } from '#conductor/nodes/boot/boot-event-store.ts';
 import { nodeRamdisk, ramdiskBootOf } from '#conductor/nodes/boot/ramdisk-boot.ts';
 import { bootsFromVirtualMedia } from '#conductor/nodes/node-interfaces.ts';

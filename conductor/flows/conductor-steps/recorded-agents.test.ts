@@ -10,7 +10,7 @@ import type { StepContext } from '#conductor/flows/step-context.ts';
 import type { AgentSessionRow } from '#conductor/kernel/db/schema/agent.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { nodePlace } from '#conductor/kernel/secrets/node-secrets.ts';
-import { stepKey } from '#conductor/model/planned-step.ts';
+import { stepKey } from '#conductor/model/flows/planned-step.ts';
 import { errorChain, errorCode } from '#shared/errors/app-error.ts';
 import { Heartbeat } from '#shared/wire/agent-calls.ts';
 import { type StepKind, stepKinds } from '#shared/wire/step.ts';

@@ -4,7 +4,7 @@ import { isTraceless } from '#conductor/flows/conductor-steps/leave-ramdisk.ts';
 import { prepareInstanceBoot } from '#conductor/flows/conductor-steps/prepare-instance-boot.ts';
 import { checkAgentStep, runAgentStep } from '#conductor/flows/conductor-steps/run-agent-step.ts';
 import type { ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
-import { describeOutput } from '#conductor/model/step-note.ts';
+import { describeOutput } from '#conductor/model/flows/step-note.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { silentLog } from '#shared/log.ts';
 import type { CommandResult } from '#shared/wire/agent-calls.ts';

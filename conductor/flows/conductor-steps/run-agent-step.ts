@@ -10,7 +10,7 @@ import {
   type StepContext,
   stepArgs,
 } from '#conductor/flows/step-context.ts';
-import { flowKinds } from '#conductor/model/flow-kinds.ts';
+import { flowKinds } from '#conductor/model/flows/flow-kinds.ts';
 import { AppError, errorChain, errorCode, faultOf, isRetryable } from '#shared/errors/app-error.ts';
 import type { Situation } from '#shared/errors/fault-codes.ts';
 import type { CommandRequest, CommandResult } from '#shared/wire/agent-calls.ts';

@@ -1,6 +1,6 @@
 import { askForHeardLldp } from '#conductor/agents/ask-agent.ts';
 import type { StepContext } from '#conductor/flows/step-context.ts';
-import { flowKinds } from '#conductor/model/flow-kinds.ts';
+import { flowKinds } from '#conductor/model/flows/flow-kinds.ts';
 import { networkInterfaces, parseNetworkInterface } from '#conductor/networks/network-interfaces.ts';
 import {
   compareCablesIn,

@@ -11,8 +11,8 @@ import {
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import { imageOf } from '#conductor/images/kept-chunks.ts';
 import { openConfigDrive, openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
+import { stepKey } from '#conductor/model/flows/planned-step.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
-import { stepKey } from '#conductor/model/planned-step.ts';
 import { buildImageInfo, checkImageUrls, withHashPair } from '#conductor/nodes/boot/image-info.ts';
 import { osDiskOf, propertiesIn, writtenDevice } from '#conductor/nodes/boot/os-disk.ts';
 import { matchDisks } from '#conductor/nodes/inspection/match-disks.ts';

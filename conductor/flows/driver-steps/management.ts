@@ -8,7 +8,7 @@ import {
   type StepContext,
   stepArgs,
 } from '#conductor/flows/step-context.ts';
-import { describeSensor } from '#conductor/model/step-note.ts';
+import { describeSensor } from '#conductor/model/flows/step-note.ts';
 import { type FirmwareBootColumns, readFirmwareBoot } from '#conductor/nodes/boot/boot-mode.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 import { nameSome } from '#shared/words.ts';

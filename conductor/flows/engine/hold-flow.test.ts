@@ -6,7 +6,7 @@ import { readWork } from '#conductor/flows/log/read-work.ts';
 import { planSteps } from '#conductor/flows/plan/plan-steps.ts';
 import { type FlowRow, flows } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
-import { flowKinds } from '#conductor/model/flow-kinds.ts';
+import { flowKinds } from '#conductor/model/flows/flow-kinds.ts';
 import { claimLease } from '#conductor/nodes/node-lease.ts';
 import { openTestApi } from '#test/support/test-api.ts';
 

@@ -4,7 +4,7 @@ import type { Work } from '#conductor/flows/step-context.ts';
 import { worksOn } from '#conductor/kernel/conductors/node-conductor.ts';
 import type { FlowRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
-import { isCleaningUp } from '#conductor/model/flow-states.ts';
+import { isCleaningUp } from '#conductor/model/flows/flow-states.ts';
 import { nodeFaults } from '#conductor/model/node-words.ts';
 import { holdLease } from '#conductor/nodes/node-lease.ts';
 

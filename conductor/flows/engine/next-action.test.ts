@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { nextAction } from '#conductor/flows/engine/next-action.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
-import { stateAfter } from '#conductor/model/flow-states.ts';
+import { stateAfter } from '#conductor/model/flows/flow-states.ts';
 
 const now = new Date('2026-11-21T10:00:00Z');
 const flow = (state: FlowRow['state']) => ({ state }) as FlowRow;

@@ -1,5 +1,5 @@
 import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
-import { isCleaningUp, isEnded } from '#conductor/model/flow-states.ts';
+import { isCleaningUp, isEnded } from '#conductor/model/flows/flow-states.ts';
 
 /** The next thing that a conductor has to do for a flow, decided only from its rows. */
 export type NextAction =

@@ -6,7 +6,7 @@ import { findLatestFlow, insertFlow, listSteps } from '#conductor/flows/log/flow
 import { insertConductor, recordConductorStop } from '#conductor/kernel/conductors/conductor-store.ts';
 import { flowSteps, flows } from '#conductor/kernel/db/schema/flow.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
-import { plannedCore } from '#conductor/model/planned-step.ts';
+import { plannedCore } from '#conductor/model/flows/planned-step.ts';
 import { leaseHolder } from '#conductor/nodes/node-lease.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 

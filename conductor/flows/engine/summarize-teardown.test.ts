@@ -3,7 +3,7 @@ import { afterLook, type ClusterChange, withRecordedChanges } from '#conductor/c
 import { roundMessage } from '#conductor/cluster/repeat-rounds.ts';
 import { type ReportedStep as Step, reportedStep as step } from '#conductor/cluster/testing/reported-step.ts';
 import { type ReportedFlow, summarizeTeardown } from '#conductor/flows/engine/summarize-teardown.ts';
-import { newRemark } from '#conductor/model/remark-words.ts';
+import { newRemark } from '#conductor/model/remarks/remark-words.ts';
 
 const reported = (deeds: readonly ClusterChange[], sure = true) => {
   const report = withRecordedChanges({ deeds: [], messages: [] }, deeds);

@@ -2,10 +2,10 @@ import { describeClusterChange, type RecordedChange, readReport } from '#conduct
 import { decommissionLabel } from '#conductor/cluster/kubernetes/client/node-labels.ts';
 import { simulatedWipe } from '#conductor/flows/log/fakes-flow.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
-import { stepTitle } from '#conductor/model/planned-step.ts';
-import type { Remark } from '#conductor/model/remark.ts';
-import type { RemarkCode } from '#conductor/model/remark-words.ts';
-import { describeLost } from '#conductor/model/step-note.ts';
+import { stepTitle } from '#conductor/model/flows/planned-step.ts';
+import { describeLost } from '#conductor/model/flows/step-note.ts';
+import type { Remark } from '#conductor/model/remarks/remark.ts';
+import type { RemarkCode } from '#conductor/model/remarks/remark-words.ts';
 import { EraseResult } from '#shared/wire/erase-result.ts';
 
 /** A flow of a teardown, as far as it is shown. */

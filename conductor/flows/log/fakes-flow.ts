@@ -1,6 +1,6 @@
 import type { ConductorStep } from '#conductor/flows/step-context.ts';
-import { flowKinds } from '#conductor/model/flow-kinds.ts';
-import type { FlowKindName } from '#conductor/model/flow-states.ts';
+import { flowKinds } from '#conductor/model/flows/flow-kinds.ts';
+import type { FlowKindName } from '#conductor/model/flows/flow-states.ts';
 import { interfaceOf } from '#conductor/nodes/node-interfaces.ts';
 
 /** Note on a wipe that is none, where an operator would take it for one. */

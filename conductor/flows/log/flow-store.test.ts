@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { insertFlow, listDueNodes, makeOpenFlowsDue, pruneFlows, updateFlow } from '#conductor/flows/log/flow-store.ts';
 import { planSteps } from '#conductor/flows/plan/plan-steps.ts';
 import { flowSteps, flows } from '#conductor/kernel/db/schema/flow.ts';
-import { flowKinds } from '#conductor/model/flow-kinds.ts';
+import { flowKinds } from '#conductor/model/flows/flow-kinds.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
 let api: TestApi;

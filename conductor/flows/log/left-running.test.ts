@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { lookAtInstance } from '#conductor/flows/log/left-running.ts';
-import type { FlowKindName } from '#conductor/model/flow-states.ts';
+import type { FlowKindName } from '#conductor/model/flows/flow-states.ts';
 
 type Steps = Parameters<typeof lookAtInstance>[1];
 

@@ -2,7 +2,7 @@ import { findLatestFlow, listSteps } from '#conductor/flows/log/flow-store.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
-import { stepKey } from '#conductor/model/planned-step.ts';
+import { stepKey } from '#conductor/model/flows/planned-step.ts';
 
 const readingSteps = new Set(['management.get_sensors']);
 const ramdiskBoot = 'deploy.boot_ramdisk';

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { predictSeconds } from '#conductor/flows/log/step-durations.ts';
 import { planSteps } from '#conductor/flows/plan/plan-steps.ts';
-import { flowKinds } from '#conductor/model/flow-kinds.ts';
-import { plannedAdvertised, stepKey } from '#conductor/model/planned-step.ts';
+import { flowKinds } from '#conductor/model/flows/flow-kinds.ts';
+import { plannedAdvertised, stepKey } from '#conductor/model/flows/planned-step.ts';
 
 const plan = planSteps(flowKinds.manual_clean, {
   requested: ['hold', 'wait'].map((step) => ({ interface: 'deploy', step, priority: 0, args: {} })),

@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { z } from 'zod';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { rowsOf } from '#conductor/kernel/db/query/statement.ts';
-import { type PlannedStep, stepKey, stepTitle } from '#conductor/model/planned-step.ts';
+import { type PlannedStep, stepKey, stepTitle } from '#conductor/model/flows/planned-step.ts';
 
 /** The last runs of a step, on whatever node, that its prediction is made from. */
 const lastRuns = 50;

@@ -5,7 +5,7 @@ import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { statement, storableJson, type Value } from '#conductor/kernel/db/query/statement.ts';
 import type { FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { HeldValues } from '#conductor/kernel/lease.ts';
-import { type FlowEvent, stateAfter } from '#conductor/model/flow-states.ts';
+import { type FlowEvent, stateAfter } from '#conductor/model/flows/flow-states.ts';
 import { isHeldBy, type Lease, leaseValues } from '#conductor/nodes/node-lease.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Fault } from '#shared/errors/fault-codes.ts';

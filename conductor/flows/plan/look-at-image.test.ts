@@ -3,8 +3,8 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { describeFile, lookAtImage } from '#conductor/flows/plan/look-at-image.ts';
+import type { PlannedStep } from '#conductor/model/flows/planned-step.ts';
 import type { KnownDisk } from '#conductor/model/known-disk.ts';
-import type { PlannedStep } from '#conductor/model/planned-step.ts';
 import { type OutboundRules, parseOutboundAllowList } from '#shared/peers/outbound-url.ts';
 
 const rules: OutboundRules = {

@@ -1,5 +1,5 @@
 import { checkArgsInfo, checkReservedArgs, checkValues, reservedInterface } from '#conductor/flows/plan/step-args.ts';
-import type { FlowKind } from '#conductor/model/flow-kind.ts';
+import type { FlowKind } from '#conductor/model/flows/flow-kind.ts';
 import {
   type PlanFacts,
   type PlannedStep,
@@ -9,7 +9,7 @@ import {
   type RequestedStep,
   rebootAfter,
   stepKey,
-} from '#conductor/model/planned-step.ts';
+} from '#conductor/model/flows/planned-step.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { parseStepArgs } from '#shared/steps/define-step.ts';
 import { pluginTaskStep } from '#shared/wire/step.ts';

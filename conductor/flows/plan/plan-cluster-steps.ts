@@ -1,7 +1,7 @@
 import { planSteps } from '#conductor/flows/plan/plan-steps.ts';
-import { flowKinds } from '#conductor/model/flow-kinds.ts';
-import type { InstanceAnswer } from '#conductor/model/flow-states.ts';
-import { type PlannedStep, stepKey } from '#conductor/model/planned-step.ts';
+import { flowKinds } from '#conductor/model/flows/flow-kinds.ts';
+import type { InstanceAnswer } from '#conductor/model/flows/flow-states.ts';
+import { type PlannedStep, stepKey } from '#conductor/model/flows/planned-step.ts';
 import { type DecommissionTimeouts, nodeStepDefaults } from '#conductor/model/site/cluster-timeouts.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { planDestroys } from '#conductor/flows/plan/plan-destroys.ts';
+import type { PlannedStep } from '#conductor/model/flows/planned-step.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { type KnownDisk, toKnownDisk } from '#conductor/model/known-disk.ts';
-import type { PlannedStep } from '#conductor/model/planned-step.ts';
 import { OsDisk } from '#shared/wire/erase-result.ts';
 import { InventoryDocument } from '#shared/wire/inventory.ts';
 

@@ -1,6 +1,6 @@
+import { type PlannedStep, stepKey, stepTitle } from '#conductor/model/flows/planned-step.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { KnownDisk } from '#conductor/model/known-disk.ts';
-import { type PlannedStep, stepKey, stepTitle } from '#conductor/model/planned-step.ts';
 import { osDiskByHints } from '#conductor/nodes/boot/os-disk.ts';
 import { chooseRootDevice } from '#shared/disks/choose-root-device.ts';
 import { isVirtualMedium } from '#shared/disks/disk.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { planCleanup, planSteps } from '#conductor/flows/plan/plan-steps.ts';
-import { flowKinds } from '#conductor/model/flow-kinds.ts';
-import type { PlanFacts, RequestedStep } from '#conductor/model/planned-step.ts';
+import { flowKinds } from '#conductor/model/flows/flow-kinds.ts';
+import type { PlanFacts, RequestedStep } from '#conductor/model/flows/planned-step.ts';
 import { AdvertisedStep } from '#shared/wire/step.ts';
 
 const advertise = (step: string, priority: number, more: Record<string, unknown> = {}) =>

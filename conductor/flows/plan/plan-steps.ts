@@ -1,7 +1,7 @@
 import { mergeSteps } from '#conductor/flows/plan/merge-steps.ts';
 import { placePluginSteps } from '#conductor/flows/plan/place-plugin-steps.ts';
 import { checkArgsInfo, checkReservedArgs, checkValues, reservedInterface } from '#conductor/flows/plan/step-args.ts';
-import type { FlowKind } from '#conductor/model/flow-kind.ts';
+import type { FlowKind } from '#conductor/model/flows/flow-kind.ts';
 import {
   isPowerCycle,
   type PlanFacts,
@@ -13,7 +13,7 @@ import {
   rebootAfter,
   stepKey,
   stepTitle,
-} from '#conductor/model/planned-step.ts';
+} from '#conductor/model/flows/planned-step.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { parseStepArgs } from '#shared/steps/define-step.ts';
 

@@ -2,9 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { biosApplyConfiguration } from '#conductor/flows/driver-steps/bios.ts';
 import { planSteps } from '#conductor/flows/plan/plan-steps.ts';
 import { planWarnings } from '#conductor/flows/plan/view-plan.ts';
-import { flowKinds } from '#conductor/model/flow-kinds.ts';
-import type { FlowKindName } from '#conductor/model/flow-states.ts';
-import type { OfferedDriverStep, PlanFacts } from '#conductor/model/planned-step.ts';
+import { flowKinds } from '#conductor/model/flows/flow-kinds.ts';
+import type { FlowKindName } from '#conductor/model/flows/flow-states.ts';
+import type { OfferedDriverStep, PlanFacts } from '#conductor/model/flows/planned-step.ts';
 import type { UnusedRamdisk } from '#conductor/nodes/boot/ramdisk-boot.ts';
 
 const bios: OfferedDriverStep = {

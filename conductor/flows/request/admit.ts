@@ -3,8 +3,8 @@ import { isBeside, requireNoFlow } from '#conductor/flows/request/require-no-flo
 import type { FlowRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { requireUnsealedTexts } from '#conductor/kernel/secrets/sealed-document.ts';
-import { kindStartedBy } from '#conductor/model/flow-kinds.ts';
-import type { FlowKindName, WipeRequest } from '#conductor/model/flow-states.ts';
+import { kindStartedBy } from '#conductor/model/flows/flow-kinds.ts';
+import type { FlowKindName, WipeRequest } from '#conductor/model/flows/flow-states.ts';
 import {
   isWordOnRestored,
   legalVerbs,

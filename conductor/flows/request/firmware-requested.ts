@@ -3,8 +3,8 @@ import type { EngineContext } from '#conductor/flows/context.ts';
 import { firmwareUpdate, UpdateArgs } from '#conductor/flows/driver-steps/firmware.ts';
 import { readTemplates } from '#conductor/flows/plan/read-plan.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
-import type { FlowKindName } from '#conductor/model/flow-states.ts';
-import { type RequestedStep, stepKey } from '#conductor/model/planned-step.ts';
+import type { FlowKindName } from '#conductor/model/flows/flow-states.ts';
+import { type RequestedStep, stepKey } from '#conductor/model/flows/planned-step.ts';
 import { implementationOf } from '#conductor/nodes/node-interfaces.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 

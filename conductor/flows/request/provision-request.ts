@@ -1,7 +1,7 @@
 import type { SeenNode } from '#conductor/flows/request/require-no-flow.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
-import type { WipeRequest } from '#conductor/model/flow-states.ts';
-import type { RequestedStep } from '#conductor/model/planned-step.ts';
+import type { WipeRequest } from '#conductor/model/flows/flow-states.ts';
+import type { RequestedStep } from '#conductor/model/flows/planned-step.ts';
 import type { ProvisionVerb } from '#conductor/model/provision-states.ts';
 
 export interface ProvisionRequest {

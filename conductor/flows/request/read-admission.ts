@@ -21,7 +21,7 @@ import type { FlowRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
-import { flowKinds, kindStartedBy } from '#conductor/model/flow-kinds.ts';
+import { flowKinds, kindStartedBy } from '#conductor/model/flows/flow-kinds.ts';
 import { isWordOnRestored, provisionVerbs } from '#conductor/model/provision-states.ts';
 import { checkFetched, checkStepUrls } from '#conductor/nodes/boot/image-info.ts';
 import { leaseHolder } from '#conductor/nodes/node-lease.ts';

@@ -4,7 +4,7 @@ import { findOpenFlow, letAbort, updateFlow } from '#conductor/flows/log/flow-st
 import type { Caller } from '#conductor/kernel/caller.ts';
 import type { FlowRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
-import { isCleaningUp } from '#conductor/model/flow-states.ts';
+import { isCleaningUp } from '#conductor/model/flows/flow-states.ts';
 import { changeNote, writeChangeNote } from '#conductor/nodes/node-history.ts';
 import { changeUnlocked } from '#conductor/nodes/node-lock.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';

@@ -3,7 +3,7 @@ import { findLatestFlow, findOpenFlow } from '#conductor/flows/log/flow-store.ts
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import type { FlowRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
-import { flowKinds, isBesideStates } from '#conductor/model/flow-kinds.ts';
+import { flowKinds, isBesideStates } from '#conductor/model/flows/flow-kinds.ts';
 import { findNode } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

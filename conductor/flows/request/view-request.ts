@@ -6,7 +6,7 @@ import { admit, type Work } from '#conductor/flows/request/admit.ts';
 import type { ProvisionRequest } from '#conductor/flows/request/provision-request.ts';
 import { readAdmission, readOpenFlow } from '#conductor/flows/request/read-admission.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
-import type { FlowKindName } from '#conductor/model/flow-states.ts';
+import type { FlowKindName } from '#conductor/model/flows/flow-states.ts';
 import type { ProvisionVerb } from '#conductor/model/provision-states.ts';
 import { wipeOf } from '#conductor/nodes/requested-wipe.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';

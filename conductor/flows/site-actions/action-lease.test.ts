@@ -7,7 +7,7 @@ import { addAction, asked } from '#conductor/flows/site-actions/testing/add-acti
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
-import type { FlowRequest } from '#conductor/model/flow-states.ts';
+import type { FlowRequest } from '#conductor/model/flows/flow-states.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { actOnNode } from '#conductor/sites/nodes/act-on-node.ts';
 import type { NodeAct } from '#conductor/sites/nodes/node-decision.ts';

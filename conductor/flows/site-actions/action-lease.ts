@@ -11,7 +11,7 @@ import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import { siteActionNodes, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import { type Claim, type Held, isFree, leasesOn } from '#conductor/kernel/lease.ts';
-import { heldByRestore, requestOf } from '#conductor/model/flow-states.ts';
+import { heldByRestore, requestOf } from '#conductor/model/flows/flow-states.ts';
 import type { ActionName } from '#conductor/model/site/action-parameters.ts';
 import { actionTable } from '#conductor/model/site/action-table.ts';
 import { AppError } from '#shared/errors/app-error.ts';

@@ -3,7 +3,7 @@ import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { rowsBy } from '#conductor/kernel/db/query/table-reader.ts';
 import { type FlowStepRow, flowSteps, flows } from '#conductor/kernel/db/schema/flow.ts';
 import { siteActionCommands, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
-import { requestOf } from '#conductor/model/flow-states.ts';
+import { requestOf } from '#conductor/model/flows/flow-states.ts';
 import type { ActionName } from '#conductor/model/site/action-parameters.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

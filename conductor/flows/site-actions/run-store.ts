@@ -11,7 +11,7 @@ import {
   siteActionNodes,
   siteActions,
 } from '#conductor/kernel/db/schema/site-action.ts';
-import type { Remark } from '#conductor/model/remark.ts';
+import type { Remark } from '#conductor/model/remarks/remark.ts';
 import { actionTable } from '#conductor/model/site/action-table.ts';
 import { type GroupRun, groupStages, isUnderWay, type NodeRun, type SiteRun } from '#conductor/model/site/site-run.ts';
 import { statesOf } from '#conductor/model/site/transitions.ts';

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { type AdviceFacts, type AdviceStep, adviceFor, knownFault } from '#conductor/flows/watch/advice.ts';
 import { faultAdvice } from '#conductor/flows/watch/fault-advice.ts';
-import { flowKinds, isBesideStates } from '#conductor/model/flow-kinds.ts';
-import type { FlowKindName } from '#conductor/model/flow-states.ts';
+import { flowKinds, isBesideStates } from '#conductor/model/flows/flow-kinds.ts';
+import type { FlowKindName } from '#conductor/model/flows/flow-states.ts';
 import type { BootEventName } from '#conductor/model/power-and-boot.ts';
 import { legalVerbs, nextProvisionState } from '#conductor/model/provision-states.ts';
 import { errorCodes } from '#shared/errors/app-error.ts';

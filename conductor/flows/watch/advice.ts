@@ -1,6 +1,6 @@
 import { type FaultFacts, faultAdvice } from '#conductor/flows/watch/fault-advice.ts';
-import { flowKinds, restsIn } from '#conductor/model/flow-kinds.ts';
-import type { FlowKindName, FlowState } from '#conductor/model/flow-states.ts';
+import { flowKinds, restsIn } from '#conductor/model/flows/flow-kinds.ts';
+import type { FlowKindName, FlowState } from '#conductor/model/flows/flow-states.ts';
 import type { ProvisionState } from '#conductor/model/provision-states.ts';
 import { type Fault, type FaultCode, isSituation } from '#shared/errors/fault-codes.ts';
 

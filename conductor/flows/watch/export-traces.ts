@@ -5,7 +5,7 @@ import { type FlowRow, type FlowStepRow, flowEvents, flowSteps, flows } from '#c
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { type Span, sendSpans } from '#conductor/kernel/traces/send-spans.ts';
 import type { TraceConfig } from '#conductor/kernel/traces/trace-settings.ts';
-import { stepTitle } from '#conductor/model/planned-step.ts';
+import { stepTitle } from '#conductor/model/flows/planned-step.ts';
 import { errorCode } from '#shared/errors/app-error.ts';
 
 type TraceContext = Pick<KernelContext, 'db' | 'log'> & { readonly config: { readonly conductorName: string } };

@@ -7,9 +7,9 @@ import { conductorOfNode, whyUnattended } from '#conductor/kernel/conductors/nod
 import type { KernelContext } from '#conductor/kernel/context.ts';
 import { rowsOf } from '#conductor/kernel/db/query/statement.ts';
 import type { StoredFault } from '#conductor/kernel/db/schema/flow.ts';
-import { flowKinds, restsIn } from '#conductor/model/flow-kinds.ts';
-import type { FlowStepState } from '#conductor/model/flow-states.ts';
-import { type PluginTaskRef, stepTitle, whyNotSkipped } from '#conductor/model/planned-step.ts';
+import { flowKinds, restsIn } from '#conductor/model/flows/flow-kinds.ts';
+import type { FlowStepState } from '#conductor/model/flows/flow-states.ts';
+import { type PluginTaskRef, stepTitle, whyNotSkipped } from '#conductor/model/flows/planned-step.ts';
 import { stalledDownload, stillSeconds } from '#conductor/model/stalled-download.ts';
 import type { Fault } from '#shared/errors/fault-codes.ts';
 

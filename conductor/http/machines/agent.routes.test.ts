@@ -8,7 +8,7 @@ import { agentSessions } from '#conductor/kernel/db/schema/agent.ts';
 import { flowSteps } from '#conductor/kernel/db/schema/flow.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { nodePlace } from '#conductor/kernel/secrets/node-secrets.ts';
-import { flowKinds } from '#conductor/model/flow-kinds.ts';
+import { flowKinds } from '#conductor/model/flows/flow-kinds.ts';
 import { listHistory } from '#conductor/nodes/node-history.ts';
 import { silentLog } from '#shared/log.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';

@@ -12,7 +12,7 @@ import type { HttpContext } from '#conductor/http/routing/context.ts';
 import { type ApiApp, answers, answersOther, routesOf } from '#conductor/http/routing/define-routes.ts';
 import { nextPage, parsePaging } from '#conductor/http/routing/list-queries.ts';
 import { credentialsOf } from '#conductor/http/service/session.routes.ts';
-import { flowKinds } from '#conductor/model/flow-kinds.ts';
+import { flowKinds } from '#conductor/model/flows/flow-kinds.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { countNodes } from '#conductor/nodes/views/list-nodes.ts';
 import { AppError } from '#shared/errors/app-error.ts';

@@ -8,7 +8,7 @@ import type { HttpContext } from '#conductor/http/routing/context.ts';
 import { type ApiApp, answers, routesOf } from '#conductor/http/routing/define-routes.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { sealNode } from '#conductor/kernel/secrets/node-secrets.ts';
-import type { FlowKindName } from '#conductor/model/flow-states.ts';
+import type { FlowKindName } from '#conductor/model/flows/flow-states.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { ProvisionVerb } from '#conductor/model/provision-states.ts';
 import { checkImageUrls } from '#conductor/nodes/boot/image-info.ts';

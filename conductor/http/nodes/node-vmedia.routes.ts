@@ -5,7 +5,7 @@ import { findOpenFlow } from '#conductor/flows/log/flow-store.ts';
 import { requireNoFlow } from '#conductor/flows/request/require-no-flow.ts';
 import type { HttpContext } from '#conductor/http/routing/context.ts';
 import { type ApiApp, answers, fieldsQuery, routesOf } from '#conductor/http/routing/define-routes.ts';
-import { flowKinds, isBesideStates } from '#conductor/model/flow-kinds.ts';
+import { flowKinds, isBesideStates } from '#conductor/model/flows/flow-kinds.ts';
 import { checkFetched } from '#conductor/nodes/boot/image-info.ts';
 import { changeNote, writeChangeNote } from '#conductor/nodes/node-history.ts';
 import { bootsFromVirtualMedia } from '#conductor/nodes/node-interfaces.ts';

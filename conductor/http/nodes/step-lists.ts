@@ -3,7 +3,7 @@ import { DeployStep, place } from '#conductor/api/templates.ts';
 import { mostListed } from '#conductor/api/values.ts';
 import type { HttpContext } from '#conductor/http/routing/context.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
-import type { RequestedStep } from '#conductor/model/planned-step.ts';
+import type { RequestedStep } from '#conductor/model/flows/planned-step.ts';
 import { useRunbook } from '#conductor/templates/runbook.ts';
 import { bounded } from '#shared/bounded-list.ts';
 import { AppError } from '#shared/errors/app-error.ts';

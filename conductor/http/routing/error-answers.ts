@@ -7,7 +7,7 @@ import type { HttpContext } from '#conductor/http/routing/context.ts';
 import type { ApiEnv } from '#conductor/http/routing/define-routes.ts';
 import { databaseFaultClass, isWriteFault } from '#conductor/kernel/db/faults.ts';
 import { countDatabaseFault } from '#conductor/kernel/metrics/metrics.ts';
-import { type Remark, remarkOf } from '#conductor/model/remark.ts';
+import { type Remark, remarkOf } from '#conductor/model/remarks/remark.ts';
 import type { SiteFault } from '#conductor/model/site/site-report.ts';
 import { AppError, type ErrorCode, errorChain, stackFrames } from '#shared/errors/app-error.ts';
 

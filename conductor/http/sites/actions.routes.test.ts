@@ -4,7 +4,7 @@ import { createApp } from '#conductor/http/app.ts';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { siteActionNodes, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
-import { describeRemark, newRemark } from '#conductor/model/remark-words.ts';
+import { describeRemark, newRemark } from '#conductor/model/remarks/remark-words.ts';
 import { siteOperations } from '#conductor/sites/actions/action-work.ts';
 import { actionBecomes, forgetActions, hasEnded, startLife } from '#conductor/sites/actions/testing/action-lab.ts';
 import { createWorld } from '#conductor/sites/actions/testing/site-world.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { Status } from '#conductor/api/service.ts';
-import { describeRemark, newRemark } from '#conductor/model/remark-words.ts';
+import { describeRemark, newRemark } from '#conductor/model/remarks/remark-words.ts';
 import { forgetRevisions } from '#test/support/forget-revisions.ts';
 import { nodeDocument, plainStrategy, strategyDocument } from '#test/support/site-documents.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';

@@ -15,7 +15,7 @@ import {
   VersionQuery,
   wantsSecrets,
 } from '#conductor/http/sites/airship-values.ts';
-import { newRemark, remarkError } from '#conductor/model/remark-words.ts';
+import { newRemark, remarkError } from '#conductor/model/remarks/remark-words.ts';
 import { bufferModes } from '#conductor/model/site/revision-roles.ts';
 import type { SiteFault } from '#conductor/model/site/site-report.ts';
 import { readApart } from '#conductor/sites/apart/read-apart.ts';

@@ -1,4 +1,4 @@
-import { heldByRestore } from '#conductor/model/flow-states.ts';
+import { heldByRestore } from '#conductor/model/flows/flow-states.ts';
 import { nodeFaults } from '#conductor/model/node-words.ts';
 
 type Row = Readonly<Record<string, string | number | boolean | null>>;

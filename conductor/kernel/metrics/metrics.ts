@@ -4,7 +4,7 @@ import { databaseFaultClass } from '#conductor/kernel/db/faults.ts';
 import type { AgentSessionRow } from '#conductor/kernel/db/schema/agent.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import { type MetricName, metricTable } from '#conductor/kernel/metrics/metric-table.ts';
-import { stepTitle } from '#conductor/model/planned-step.ts';
+import { stepTitle } from '#conductor/model/flows/planned-step.ts';
 import { readOrigin } from '#shared/wire/progress.ts';
 
 type LabelOf<Name extends MetricName> = (typeof metricTable)[Name]['labels'][number];

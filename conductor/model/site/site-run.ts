@@ -1,4 +1,4 @@
-import type { Remark } from '#conductor/model/remark.ts';
+import type { Remark } from '#conductor/model/remarks/remark.ts';
 import { isFinal, type Transitions } from '#conductor/model/site/transitions.ts';
 
 /**

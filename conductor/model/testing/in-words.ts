@@ -1,5 +1,5 @@
-import { isRemark } from '#conductor/model/remark.ts';
-import { describeRemark } from '#conductor/model/remark-words.ts';
+import { isRemark } from '#conductor/model/remarks/remark.ts';
+import { describeRemark } from '#conductor/model/remarks/remark-words.ts';
 
 /** A stored or answered value with its remarks in words. Pure. */
 export function inWords(value: unknown): unknown {

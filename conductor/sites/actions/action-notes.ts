@@ -6,8 +6,8 @@ import { flowEvents, flowSteps, flows } from '#conductor/kernel/db/schema/flow.t
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { type SiteActionNoteRow, siteActionNotes } from '#conductor/kernel/db/schema/site-action.ts';
 import { notifyWebhooksOfSite } from '#conductor/kernel/outbox.ts';
-import { pluginTaskTitle } from '#conductor/model/planned-step.ts';
-import { describeRemark } from '#conductor/model/remark-words.ts';
+import { pluginTaskTitle } from '#conductor/model/flows/planned-step.ts';
+import { describeRemark } from '#conductor/model/remarks/remark-words.ts';
 import type { ActionStepName } from '#conductor/model/site/action-table.ts';
 import type { Decision, GroupRun, NodeOutcome, SiteRun } from '#conductor/model/site/site-run.ts';
 import { ulidAsUuid } from '#conductor/sites/actions/ulid.ts';

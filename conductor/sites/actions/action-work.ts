@@ -3,7 +3,7 @@ import { type ActionLease, holdAction, readClaimed } from '#conductor/flows/site
 import { type ActionControl, getAction, type SiteAction } from '#conductor/flows/site-actions/action-store.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import type { Bell } from '#conductor/kernel/wake-loop.ts';
-import { requestOf } from '#conductor/model/flow-states.ts';
+import { requestOf } from '#conductor/model/flows/flow-states.ts';
 import type { Note } from '#conductor/sites/actions/action-notes.ts';
 import { teardownOrder } from '#conductor/sites/actions/plan-teardown-run.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { Remark } from '#conductor/model/remark.ts';
-import { describeRemark, newRemark } from '#conductor/model/remark-words.ts';
+import type { Remark } from '#conductor/model/remarks/remark.ts';
+import { describeRemark, newRemark } from '#conductor/model/remarks/remark-words.ts';
 import { detectStall, restAfter, type Stall } from '#conductor/sites/actions/baremetal-nodes.ts';
 
 test('looks at nodes take a tenth of the time, and no rest is longer than five seconds', () => {

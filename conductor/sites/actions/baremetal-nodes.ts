@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import { readClaimed } from '#conductor/flows/site-actions/action-lease.ts';
 import { loadRun, recordDoing, recordRun } from '#conductor/flows/site-actions/run-store.ts';
-import { type FlowRequest, heldByRestore, requestOf } from '#conductor/model/flow-states.ts';
-import { progressKey, type Remark } from '#conductor/model/remark.ts';
-import { describeRemark, newRemark } from '#conductor/model/remark-words.ts';
+import { type FlowRequest, heldByRestore, requestOf } from '#conductor/model/flows/flow-states.ts';
+import { progressKey, type Remark } from '#conductor/model/remarks/remark.ts';
+import { describeRemark, newRemark } from '#conductor/model/remarks/remark-words.ts';
 import { reportSite } from '#conductor/model/site/site-report.ts';
 import type { NodeOutcome, SiteRun } from '#conductor/model/site/site-run.ts';
 import { addNotes, type Note, noteDecisions, noteOutcomes } from '#conductor/sites/actions/action-notes.ts';

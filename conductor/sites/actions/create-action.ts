@@ -12,7 +12,7 @@ import { isOlderThan } from '#conductor/kernel/conductors/conductor-store.ts';
 import { refusingDuplicates } from '#conductor/kernel/db/faults.ts';
 import { siteActionCommands, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
-import { newRemark, remarkError } from '#conductor/model/remark-words.ts';
+import { newRemark, remarkError } from '#conductor/model/remarks/remark-words.ts';
 import type { ActionName, ActionParameters } from '#conductor/model/site/action-parameters.ts';
 import {
   actionsLike,

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { reportedStep as step } from '#conductor/cluster/testing/reported-step.ts';
 import type { ReportedFlow } from '#conductor/flows/engine/summarize-teardown.ts';
-import { textRemark } from '#conductor/model/remark.ts';
-import { newRemark } from '#conductor/model/remark-words.ts';
+import { textRemark } from '#conductor/model/remarks/remark.ts';
+import { newRemark } from '#conductor/model/remarks/remark-words.ts';
 import { noteNode } from '#conductor/sites/actions/final-report.ts';
 
 const stuck: ReportedFlow = {

@@ -4,7 +4,7 @@ import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { ports } from '#conductor/kernel/db/schema/port.ts';
 import { nodeFaults } from '#conductor/model/node-words.ts';
 import { deployedStates } from '#conductor/model/provision-states.ts';
-import { describeRemark } from '#conductor/model/remark-words.ts';
+import { describeRemark } from '#conductor/model/remarks/remark-words.ts';
 import type { ActionName, ActionParameters } from '#conductor/model/site/action-parameters.ts';
 import { actionTable } from '#conductor/model/site/action-table.ts';
 import type { SiteRun } from '#conductor/model/site/site-run.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { planRemoval } from '#conductor/cluster/etcd/plan-removal.ts';
 import { type WatchedNode, whyNotReady } from '#conductor/cluster/kubernetes/node-watch.ts';
-import type { FlowKindName } from '#conductor/model/flow-states.ts';
+import type { FlowKindName } from '#conductor/model/flows/flow-states.ts';
 import type { ProvisionState } from '#conductor/model/provision-states.ts';
 import type { NodeOutcome, NodePhase } from '#conductor/model/site/site-run.ts';
 import { planTeardownRun } from '#conductor/sites/actions/plan-teardown-run.ts';

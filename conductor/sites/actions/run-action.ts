@@ -9,7 +9,7 @@ import { loadRun, recordRun } from '#conductor/flows/site-actions/run-store.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import type { FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
-import { requestOf } from '#conductor/model/flow-states.ts';
+import { requestOf } from '#conductor/model/flows/flow-states.ts';
 import type { ActionStepName } from '#conductor/model/site/action-table.ts';
 import { addNotes, countNodes, type Note, nameNodes, notifyOfAction } from '#conductor/sites/actions/action-notes.ts';
 import {

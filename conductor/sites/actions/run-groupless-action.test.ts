@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { textRemark } from '#conductor/model/remark.ts';
+import { textRemark } from '#conductor/model/remarks/remark.ts';
 import { actionBecomes, commitRevision, isHeld, makeAction } from '#conductor/sites/actions/testing/action-lab.ts';
 import { createWorld, makeSite } from '#conductor/sites/actions/testing/site-world.ts';
 import { viewActionNodes } from '#conductor/sites/actions/view-groups.ts';

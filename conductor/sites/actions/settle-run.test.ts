@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import type { FlowRequest } from '#conductor/model/flow-states.ts';
-import { textRemark } from '#conductor/model/remark.ts';
-import { newRemark } from '#conductor/model/remark-words.ts';
+import type { FlowRequest } from '#conductor/model/flows/flow-states.ts';
+import { textRemark } from '#conductor/model/remarks/remark.ts';
+import { newRemark } from '#conductor/model/remarks/remark-words.ts';
 import { reportSite } from '#conductor/model/site/site-report.ts';
 import type { SiteRun } from '#conductor/model/site/site-run.ts';
 import { prolongPhases, settleRun, stopReason, workingNodes } from '#conductor/sites/actions/settle-run.ts';

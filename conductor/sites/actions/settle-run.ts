@@ -1,6 +1,6 @@
 import type { FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
-import type { FlowRequest, FlowState } from '#conductor/model/flow-states.ts';
-import { textRemark } from '#conductor/model/remark.ts';
+import type { FlowRequest, FlowState } from '#conductor/model/flows/flow-states.ts';
+import { textRemark } from '#conductor/model/remarks/remark.ts';
 import {
   type Decision,
   type GroupRun,

@@ -6,7 +6,7 @@ import { loadRun } from '#conductor/flows/site-actions/run-store.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
-import { isOutdated } from '#conductor/model/outdated.ts';
+import { isOutdated } from '#conductor/model/remarks/outdated.ts';
 import { actionTable } from '#conductor/model/site/action-table.ts';
 import { nameNodes } from '#conductor/sites/actions/action-notes.ts';
 import type { ActionWork, StepEnd } from '#conductor/sites/actions/action-work.ts';

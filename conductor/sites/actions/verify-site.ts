@@ -1,6 +1,6 @@
 import { type NodeLook, recordLooks } from '#conductor/flows/site-actions/run-store.ts';
-import { requestOf } from '#conductor/model/flow-states.ts';
-import { describeRemark, newRemark } from '#conductor/model/remark-words.ts';
+import { requestOf } from '#conductor/model/flows/flow-states.ts';
+import { describeRemark, newRemark } from '#conductor/model/remarks/remark-words.ts';
 import { type ActionStepName, actionTable, readActionParameters } from '#conductor/model/site/action-table.ts';
 import { addNotes, countNodes, type Note, nameNodes } from '#conductor/sites/actions/action-notes.ts';
 import {

@@ -9,7 +9,7 @@ import type {
 import { listActionCommands, listActionSteps, type SiteAction } from '#conductor/flows/site-actions/action-store.ts';
 import type { FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import { type SiteActionNoteRow, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
-import { type FlowState, requestOf } from '#conductor/model/flow-states.ts';
+import { type FlowState, requestOf } from '#conductor/model/flows/flow-states.ts';
 import type { SiteFault } from '#conductor/model/site/site-report.ts';
 import { listNotes } from '#conductor/sites/actions/action-notes.ts';
 import { type ActionPlan, describeFromSite } from '#conductor/sites/actions/create-action.ts';

@@ -5,7 +5,7 @@ import type { SiteAction } from '#conductor/flows/site-actions/action-store.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { rowsOf } from '#conductor/kernel/db/query/statement.ts';
 import { siteActionGroups, siteActionNodes } from '#conductor/kernel/db/schema/site-action.ts';
-import { describeRemark, newRemark } from '#conductor/model/remark-words.ts';
+import { describeRemark, newRemark } from '#conductor/model/remarks/remark-words.ts';
 import { type GroupDefinition, type GroupStage, isUnderWay, type NodeStatus } from '#conductor/model/site/site-run.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 

@@ -4,8 +4,8 @@ import { requestProvision } from '#conductor/flows/request/request-provision.ts'
 import type { SeenNode } from '#conductor/flows/request/require-no-flow.ts';
 import { requireAction } from '#conductor/flows/site-actions/action-lease.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
-import type { RequestedStep } from '#conductor/model/planned-step.ts';
-import { newRemark } from '#conductor/model/remark-words.ts';
+import type { RequestedStep } from '#conductor/model/flows/planned-step.ts';
+import { newRemark } from '#conductor/model/remarks/remark-words.ts';
 import { setMaintenance } from '#conductor/nodes/change/change-node.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';

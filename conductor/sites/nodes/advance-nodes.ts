@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { RequestedStep } from '#conductor/model/planned-step.ts';
-import { newRemark } from '#conductor/model/remark-words.ts';
+import type { RequestedStep } from '#conductor/model/flows/planned-step.ts';
+import { newRemark } from '#conductor/model/remarks/remark-words.ts';
 import type { NodeOutcome } from '#conductor/model/site/site-run.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import { actInTurn, actOnNode, type BeatWork, type NodeTask, shuffle } from '#conductor/sites/nodes/act-on-node.ts';

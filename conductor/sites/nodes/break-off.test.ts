@@ -6,7 +6,7 @@ import { addAction } from '#conductor/flows/site-actions/testing/add-action.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { siteRevisions } from '#conductor/kernel/db/schema/site.ts';
 import { siteActionNodes, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
-import { flowKinds } from '#conductor/model/flow-kinds.ts';
+import { flowKinds } from '#conductor/model/flows/flow-kinds.ts';
 import { inWords } from '#conductor/model/testing/in-words.ts';
 import { defaultSettings } from '#conductor/sites/documents/configuration-document.ts';
 import { advanceNodes } from '#conductor/sites/nodes/advance-nodes.ts';

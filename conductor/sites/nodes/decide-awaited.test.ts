@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { flowKinds } from '#conductor/model/flow-kinds.ts';
-import type { FlowKindName } from '#conductor/model/flow-states.ts';
+import { flowKinds } from '#conductor/model/flows/flow-kinds.ts';
+import type { FlowKindName } from '#conductor/model/flows/flow-states.ts';
 import { provisionStates } from '#conductor/model/provision-states.ts';
 import { inWords } from '#conductor/model/testing/in-words.ts';
 import { decideNode } from '#conductor/sites/nodes/decide-node.ts';

@@ -1,8 +1,8 @@
-import { isCleaningUp } from '#conductor/model/flow-states.ts';
+import { isCleaningUp } from '#conductor/model/flows/flow-states.ts';
 import { nodeFaults } from '#conductor/model/node-words.ts';
 import { legalVerbs, transientStates } from '#conductor/model/provision-states.ts';
-import { type Remark, textRemark } from '#conductor/model/remark.ts';
-import { describeRemark, newRemark } from '#conductor/model/remark-words.ts';
+import { type Remark, textRemark } from '#conductor/model/remarks/remark.ts';
+import { describeRemark, newRemark } from '#conductor/model/remarks/remark-words.ts';
 import {
   alreadyThere,
   decidePrepare,

@@ -1,7 +1,7 @@
-import { renewal } from '#conductor/model/outdated.ts';
 import type { ProvisionState } from '#conductor/model/provision-states.ts';
-import type { Remark } from '#conductor/model/remark.ts';
-import { newRemark } from '#conductor/model/remark-words.ts';
+import { renewal } from '#conductor/model/remarks/outdated.ts';
+import type { Remark } from '#conductor/model/remarks/remark.ts';
+import { newRemark } from '#conductor/model/remarks/remark-words.ts';
 import {
   act,
   done,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { FlowKindName } from '#conductor/model/flow-states.ts';
+import type { FlowKindName } from '#conductor/model/flows/flow-states.ts';
 import { legalVerbs, provisionStates, transientStates } from '#conductor/model/provision-states.ts';
 import { inWords } from '#conductor/model/testing/in-words.ts';
 import { decideNode } from '#conductor/sites/nodes/decide-node.ts';

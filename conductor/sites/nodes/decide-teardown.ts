@@ -1,7 +1,7 @@
 import { simulatedWipe } from '#conductor/flows/log/fakes-flow.ts';
-import type { FlowKindName } from '#conductor/model/flow-states.ts';
+import type { FlowKindName } from '#conductor/model/flows/flow-states.ts';
 import { type ProvisionState, transientStates } from '#conductor/model/provision-states.ts';
-import { newRemark } from '#conductor/model/remark-words.ts';
+import { newRemark } from '#conductor/model/remarks/remark-words.ts';
 import { hasFakeDeploy } from '#conductor/nodes/node-interfaces.ts';
 import {
   decidePrepare,

@@ -1,10 +1,10 @@
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
-import { flowKinds, isBesideStates, restsIn } from '#conductor/model/flow-kinds.ts';
-import type { FlowKindName, FlowState } from '#conductor/model/flow-states.ts';
-import type { PluginTaskRef } from '#conductor/model/planned-step.ts';
+import { flowKinds, isBesideStates, restsIn } from '#conductor/model/flows/flow-kinds.ts';
+import type { FlowKindName, FlowState } from '#conductor/model/flows/flow-states.ts';
+import type { PluginTaskRef } from '#conductor/model/flows/planned-step.ts';
 import type { ProvisionVerb } from '#conductor/model/provision-states.ts';
-import { type Remark, textRemark } from '#conductor/model/remark.ts';
-import { newRemark } from '#conductor/model/remark-words.ts';
+import { type Remark, textRemark } from '#conductor/model/remarks/remark.ts';
+import { newRemark } from '#conductor/model/remarks/remark-words.ts';
 import type { NodeOutcome } from '#conductor/model/site/site-run.ts';
 import type { AllocationState } from '#conductor/model/site/transitions.ts';
 import type { NodeOrder } from '#conductor/sites/nodes/node-order.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { textRemark } from '#conductor/model/remark.ts';
-import { newRemark } from '#conductor/model/remark-words.ts';
+import { textRemark } from '#conductor/model/remarks/remark.ts';
+import { newRemark } from '#conductor/model/remarks/remark-words.ts';
 import type { NodeOutcome } from '#conductor/model/site/site-run.ts';
 import { inWords } from '#conductor/model/testing/in-words.ts';
 import { aboutNode, inItsName } from '#conductor/sites/nodes/node-order.ts';

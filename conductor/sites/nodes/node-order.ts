@@ -1,5 +1,5 @@
 import type { Caller } from '#conductor/kernel/caller.ts';
-import { isRemark, type Remark, type RemarkValue } from '#conductor/model/remark.ts';
+import { isRemark, type Remark, type RemarkValue } from '#conductor/model/remarks/remark.ts';
 import type { DecommissionTimeouts } from '#conductor/model/site/cluster-timeouts.ts';
 import type { NodeOutcome, NodePhase } from '#conductor/model/site/site-run.ts';
 import type { Site, SiteNode } from '#conductor/sites/site.ts';

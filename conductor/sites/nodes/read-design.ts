@@ -6,8 +6,8 @@ import { biosSettings, nodeVifs } from '#conductor/kernel/db/schema/node-parts.t
 import { type PortRow, ports } from '#conductor/kernel/db/schema/port.ts';
 import { volumeTargets } from '#conductor/kernel/db/schema/volume.ts';
 import { openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
+import type { RequestedStep } from '#conductor/model/flows/planned-step.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
-import type { RequestedStep } from '#conductor/model/planned-step.ts';
 import type { Vif } from '#conductor/networks/place-vifs.ts';
 import { hasFakeDeploy, interfaceOf } from '#conductor/nodes/node-interfaces.ts';
 import { listTraits } from '#conductor/nodes/traits.ts';

@@ -1,6 +1,6 @@
 import type { JsonPatch } from '#conductor/kernel/json-patch.ts';
-import { type Remark, textRemark } from '#conductor/model/remark.ts';
-import { newRemark } from '#conductor/model/remark-words.ts';
+import { type Remark, textRemark } from '#conductor/model/remarks/remark.ts';
+import { newRemark } from '#conductor/model/remarks/remark-words.ts';
 import { changeNode } from '#conductor/nodes/change/change-node.ts';
 import { setTraits } from '#conductor/nodes/traits.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';

@@ -15,8 +15,8 @@ import { lookForConductor, requireLiveConductor } from '#conductor/kernel/conduc
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
-import type { FlowKindName, InstanceAnswer } from '#conductor/model/flow-states.ts';
-import type { PlannedStep } from '#conductor/model/planned-step.ts';
+import type { FlowKindName, InstanceAnswer } from '#conductor/model/flows/flow-states.ts';
+import type { PlannedStep } from '#conductor/model/flows/planned-step.ts';
 import { transientStates } from '#conductor/model/provision-states.ts';
 import { etcdStepDefaults } from '#conductor/model/site/cluster-timeouts.ts';
 import { findDeployBoot, wentByKexec } from '#conductor/nodes/deploy-boot.ts';

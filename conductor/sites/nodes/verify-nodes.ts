@@ -1,5 +1,5 @@
-import { textRemark } from '#conductor/model/remark.ts';
-import { describeRemark, newRemark } from '#conductor/model/remark-words.ts';
+import { textRemark } from '#conductor/model/remarks/remark.ts';
+import { describeRemark, newRemark } from '#conductor/model/remarks/remark-words.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import { withLogin } from '#conductor/sites/credentials.ts';
 import { reportEach } from '#conductor/sites/nodes/act-on-node.ts';

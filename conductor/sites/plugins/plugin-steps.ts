@@ -1,6 +1,6 @@
 import type { Queryable } from '#conductor/kernel/db/open.ts';
+import type { PluginTaskRef, RequestedStep } from '#conductor/model/flows/planned-step.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
-import type { PluginTaskRef, RequestedStep } from '#conductor/model/planned-step.ts';
 import type { SiteFault } from '#conductor/model/site/site-report.ts';
 import { type OrderedTask, type OrderFault, orderTasks } from '#conductor/sites/plugins/order-tasks.ts';
 import { loadPluginTasks } from '#conductor/sites/plugins/plugin-store.ts';

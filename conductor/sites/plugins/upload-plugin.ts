@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import type { PluginRow } from '#conductor/kernel/db/schema/site.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
-import { newRemark, remarkError } from '#conductor/model/remark-words.ts';
+import { newRemark, remarkError } from '#conductor/model/remarks/remark-words.ts';
 import type { SiteFault } from '#conductor/model/site/site-report.ts';
 import { orderTasks } from '#conductor/sites/plugins/order-tasks.ts';
 import { describeFault, parseTasks } from '#conductor/sites/plugins/parse-tasks.ts';

@@ -2,7 +2,7 @@ import { and, asc, eq } from 'drizzle-orm';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { plugins, siteNodes } from '#conductor/kernel/db/schema/site.ts';
-import { newRemark, remarkError } from '#conductor/model/remark-words.ts';
+import { newRemark, remarkError } from '#conductor/model/remarks/remark-words.ts';
 import { describeNoRevision, parseRole } from '#conductor/model/site/revision-roles.ts';
 import { errorsIn, type SiteFault } from '#conductor/model/site/site-report.ts';
 import { readApart } from '#conductor/sites/apart/read-apart.ts';

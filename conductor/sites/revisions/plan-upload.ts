@@ -1,5 +1,5 @@
-import type { Remark } from '#conductor/model/remark.ts';
-import { newRemark, remarkError } from '#conductor/model/remark-words.ts';
+import type { Remark } from '#conductor/model/remarks/remark.ts';
+import { newRemark, remarkError } from '#conductor/model/remarks/remark-words.ts';
 import type { BufferMode } from '#conductor/model/site/revision-roles.ts';
 import type { RevisionContent } from '#conductor/sites/revisions/revision-store.ts';
 import type { AppError } from '#shared/errors/app-error.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { textRemark } from '#conductor/model/remark.ts';
+import { textRemark } from '#conductor/model/remarks/remark.ts';
 import { reportSite } from '#conductor/model/site/site-report.ts';
 import type { GroupDefinition, NodePhase, SiteRun } from '#conductor/model/site/site-run.ts';
 import { applyDecisions, applyOutcomes } from '#conductor/sites/strategy/apply-decisions.ts';

@@ -3,7 +3,7 @@ import { type Announce, makeChanges } from '#conductor/cluster/cluster-changes.t
 import { notUnderstood, parse, readPage } from '#conductor/cluster/kubernetes/client/read-answer.ts';
 import { isAbsent } from '#conductor/cluster/kubernetes/client/refusal.ts';
 import { apiPath, type Cluster, mergePatch } from '#conductor/cluster/kubernetes/client/share-cluster.ts';
-import { newRemark, remarkError } from '#conductor/model/remark-words.ts';
+import { newRemark, remarkError } from '#conductor/model/remarks/remark-words.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Kubernetes' objects, as far as rounds read them. */

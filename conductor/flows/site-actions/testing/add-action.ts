@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
-import type { FlowRequest } from '#conductor/model/flow-states.ts';
+import type { FlowRequest } from '#conductor/model/flows/flow-states.ts';
 import type { ActionName } from '#conductor/model/site/action-parameters.ts';
 
 /** Requests of operators, as the flow has them. */

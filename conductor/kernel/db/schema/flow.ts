@@ -11,9 +11,9 @@ import type {
   FlowStepPhase,
   FlowStepState,
   WipeRequest,
-} from '#conductor/model/flow-states.ts';
+} from '#conductor/model/flows/flow-states.ts';
+import type { PluginTaskRef, RequestedStep } from '#conductor/model/flows/planned-step.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
-import type { PluginTaskRef, RequestedStep } from '#conductor/model/planned-step.ts';
 import type { ActionName } from '#conductor/model/site/action-parameters.ts';
 import type { Fault } from '#shared/errors/fault-codes.ts';
 import type { Progress } from '#shared/wire/progress.ts';

@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { type AnyPgColumn, bigint, boolean, index, integer, jsonb, pgTable, text, uuid } from 'drizzle-orm/pg-core';
 import { allocations } from '#conductor/kernel/db/schema/allocation.ts';
 import { identity, instant, times } from '#conductor/kernel/db/schema/columns.ts';
-import type { WipeRequest } from '#conductor/model/flow-states.ts';
+import type { WipeRequest } from '#conductor/model/flows/flow-states.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { RecordedOsDisk, SparedDisk } from '#conductor/model/known-disk.ts';
 import type { BootDevice, BootMode, PowerHold, PowerState, PowerTarget } from '#conductor/model/power-and-boot.ts';

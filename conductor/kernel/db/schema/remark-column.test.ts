@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { restoreRemark, storeRemark } from '#conductor/kernel/db/schema/remark-column.ts';
-import { textRemark } from '#conductor/model/remark.ts';
-import { describeRemark, newRemark } from '#conductor/model/remark-words.ts';
+import { textRemark } from '#conductor/model/remarks/remark.ts';
+import { describeRemark, newRemark } from '#conductor/model/remarks/remark-words.ts';
 
 test('a remark comes back as it was stored', () => {
   const remark = newRemark('outdated', { revision: 3, differs: ['driver', 'traits'] });

@@ -1,5 +1,5 @@
 import { customType } from 'drizzle-orm/pg-core';
-import { isRemark, type Remark, textRemark } from '#conductor/model/remark.ts';
+import { isRemark, type Remark, textRemark } from '#conductor/model/remarks/remark.ts';
 
 export function storeRemark(remark: Remark): string {
   return JSON.stringify(remark);

@@ -1,7 +1,7 @@
 import type { PlannedDiskView, TeardownStepView, WipePlan } from '#conductor/api/teardown-plan.ts';
 import { decommissionLabel } from '#conductor/cluster/kubernetes/client/node-labels.ts';
 import { simulatedWipe } from '#conductor/flows/log/fakes-flow.ts';
-import type { InstanceAnswer } from '#conductor/model/flow-states.ts';
+import type { InstanceAnswer } from '#conductor/model/flows/flow-states.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { KnownDisk } from '#conductor/model/known-disk.ts';
 import { nodeStepDefaults } from '#conductor/model/site/cluster-timeouts.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { InstanceAnswer } from '#conductor/model/flow-states.ts';
+import type { InstanceAnswer } from '#conductor/model/flows/flow-states.ts';
 import type { KnownDisk } from '#conductor/model/known-disk.ts';
 import { toKnownDisk } from '#conductor/model/known-disk.ts';
 import { describeSteps, describeWipe } from '#conductor/sites/actions/teardown-plan/describe-teardown.ts';

@@ -1,6 +1,6 @@
 import { eq } from 'drizzle-orm';
 import { siteActionNodes } from '#conductor/kernel/db/schema/site-action.ts';
-import { textRemark } from '#conductor/model/remark.ts';
+import { textRemark } from '#conductor/model/remarks/remark.ts';
 import type { NodeOutcome, NodePhase, Strategy } from '#conductor/model/site/site-run.ts';
 import type { SiteOperations } from '#conductor/sites/actions/action-work.ts';
 import { defaultSettings } from '#conductor/sites/documents/configuration-document.ts';

@@ -1,4 +1,4 @@
-import type { FlowKindName } from '#conductor/model/flow-states.ts';
+import type { FlowKindName } from '#conductor/model/flows/flow-states.ts';
 import type { ProvisionState } from '#conductor/model/provision-states.ts';
 import type { NodePhase } from '#conductor/model/site/site-run.ts';
 import { decideNode } from '#conductor/sites/nodes/decide-node.ts';

@@ -1,4 +1,4 @@
-import { textRemark } from '#conductor/model/remark.ts';
+import { textRemark } from '#conductor/model/remarks/remark.ts';
 import type { Decision, NodeOutcome, NodePhase, PhaseTimeouts, SiteRun } from '#conductor/model/site/site-run.ts';
 import { applyDecisions, applyOutcomes } from '#conductor/sites/strategy/apply-decisions.ts';
 import { decide, hasEnded } from '#conductor/sites/strategy/decide.ts';
