@@ -1,7 +1,7 @@
 import { readdir, readFile, readlink, realpath } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import type { BlockDevice } from '#agent/storage/lsblk.ts';
 import { isMissingProgram } from '#agent/storage/wait-for-udev.ts';
+import type { Disk } from '#shared/disks/disk.ts';
 import { isPlaceholder, isPlaceholderWwn } from '#shared/disks/placeholders.ts';
 import { isByPath } from '#shared/disks/root-device-hints.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -35,7 +35,7 @@ export const systemRoots: DeviceRoots = { sys: '/sys', dev: '/dev' };
  * Fills the identity that lsblk left empty, from udev's database and from /sys. All that any of them says counts as the
  * disk's; what is shown of it does not depend on an order, for udev prints links in another one each time.
  */
-export async function addIdentity(run: Run, device: BlockDevice, roots: DeviceRoots): Promise<BlockDevice> {
+export async function addIdentity<Device extends Disk>(run: Run, device: Device, roots: DeviceRoots): Promise<Device> {
   const { properties, unread } = await readUdev(run, device.name);
   const udev = parseUdevProperties(properties);
   const sys = await readSysIdentity(device, roots);
@@ -137,7 +137,7 @@ async function readUdev(
 
 /** `madeLinks`: such as udev would make, whether they are there or not. */
 async function readSysIdentity(
-  device: BlockDevice,
+  device: Disk,
   roots: DeviceRoots,
 ): Promise<
   Pick<Identity, 'model' | 'vendor' | 'serials' | 'wwns' | 'links'> & { readonly madeLinks: readonly string[] }

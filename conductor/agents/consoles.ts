@@ -3,7 +3,7 @@ import type { AgentsConfig } from '#conductor/agents/context.ts';
 import type { Bmc } from '#conductor/drivers/interfaces.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
-import type { SessionLocks } from '#conductor/kernel/db/session-locks.ts';
+import type { SessionLocks } from '#conductor/kernel/db/session/session-locks.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { interfaceOf, isSwitchedOff, supportedInterfaces } from '#conductor/nodes/node-interfaces.ts';
 import { findNode } from '#conductor/nodes/node-store.ts';

@@ -6,7 +6,8 @@ import type { Caller, Role } from '#conductor/kernel/caller.ts';
 import { refusingDuplicates } from '#conductor/kernel/db/faults.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { type ApiTokenRow, apiTokens } from '#conductor/kernel/db/schema/access.ts';
-import { readPrivateFile, unreadable } from '#conductor/kernel/files.ts';
+import { unreadable } from '#conductor/kernel/files.ts';
+import { readPrivateFile } from '#conductor/kernel/secrets/private-file.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
 

@@ -1,6 +1,6 @@
 import css from '@xterm/xterm/css/xterm.css';
 import { Terminal } from '@xterm/xterm/lib/xterm.mjs';
-import type { ConsolePlace, OpenTerminal } from '#conductor/board/page/open-console.ts';
+import type { ConsolePlace, OpenTerminal } from '#conductor/board/page/page.ts';
 import { addSheet, styleByObjects } from '#conductor/board/terminal-styles.ts';
 import type { ConsoleEnd, ConsoleResize } from '#shared/wire/console.ts';
 

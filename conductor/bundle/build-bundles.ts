@@ -12,7 +12,7 @@ const repository = join(import.meta.dirname, '../..');
 export const programs = {
   conductor: 'conductor/start/main.ts',
   baton: 'conductor/start/baton.ts',
-  'session-thread': 'conductor/kernel/db/session-thread.ts',
+  'session-thread': 'conductor/kernel/db/session/session-thread.ts',
   'site-thread': 'conductor/sites/apart/site-thread.ts',
   'parse-program': 'conductor/sites/documents/yaml/parse-program.ts',
 } as const;

@@ -33,11 +33,11 @@ import {
   type Connection,
   flagOption,
   pathOperand,
-  usageError,
 } from '#conductor/cli/shell/command.ts';
 import { helpText, wrapPieces, wrapRows } from '#conductor/cli/shell/help-text.ts';
 import { parseInput } from '#conductor/cli/shell/parse-input.ts';
 import { print, table } from '#conductor/cli/shell/print.ts';
+import { usageError } from '#conductor/cli/shell/usage-error.ts';
 import { actionCommands } from '#conductor/cli/sites/action-commands.ts';
 import { credentialCommands } from '#conductor/cli/sites/credential-commands.ts';
 import { pluginCommands } from '#conductor/cli/sites/plugin-commands.ts';

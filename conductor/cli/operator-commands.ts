@@ -12,11 +12,11 @@ import {
   pathOperand,
   requiredOption,
   textOption,
-  usageError,
 } from '#conductor/cli/shell/command.ts';
 import { readInputFile } from '#conductor/cli/shell/input-files.ts';
 import { cell, columnsOf, print, table } from '#conductor/cli/shell/print.ts';
 import { deleteCommand, type Resource, setCommand } from '#conductor/cli/shell/resource-commands.ts';
+import { usageError } from '#conductor/cli/shell/usage-error.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const conductorList: Command = {

@@ -2,17 +2,12 @@ import { type FlowSummaryView, type FlowView, flowStatuses } from '#conductor/ap
 import type { FleetView } from '#conductor/api/node-parts.ts';
 import { callFor, listAll, lookPatiently } from '#conductor/cli/shell/api-client.ts';
 import { paintStates } from '#conductor/cli/shell/colours.ts';
-import {
-  type Command,
-  type CommandContext,
-  type CommandInput,
-  flagOption,
-  usageError,
-} from '#conductor/cli/shell/command.ts';
+import { type Command, type CommandContext, type CommandInput, flagOption } from '#conductor/cli/shell/command.ts';
 import { formatDuration, spanMs } from '#conductor/cli/shell/format-units.ts';
 import { wrapPieces } from '#conductor/cli/shell/help-text.ts';
 import { print } from '#conductor/cli/shell/print.ts';
 import { createPainter, printable } from '#conductor/cli/shell/screen.ts';
+import { usageError } from '#conductor/cli/shell/usage-error.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { inParallel } from '#shared/in-parallel.ts';
 

@@ -9,7 +9,6 @@ import {
   flagOption,
   pathOperand,
   requiredOption,
-  usageError,
 } from '#conductor/cli/shell/command.ts';
 import { readDocument, readSteps } from '#conductor/cli/shell/input-files.ts';
 import { cell, print, table } from '#conductor/cli/shell/print.ts';
@@ -20,6 +19,7 @@ import {
   setCommand,
   showCommand,
 } from '#conductor/cli/shell/resource-commands.ts';
+import { usageError } from '#conductor/cli/shell/usage-error.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 
 const path = '/v1/deploy_templates';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createDrivers, type Drivers } from '#conductor/drivers/registry.ts';
+import { createDrivers, type Drivers } from '#conductor/drivers/table/registry.ts';
 import { silentLog } from '#shared/log.ts';
 import { run } from '#shared/process/run.ts';
 import { createMemoryMachine } from '#test/simulators/redfish/machine.ts';

@@ -1,48 +1,11 @@
-import type { AgentsConfig, AgentsContext } from '#conductor/agents/context.ts';
-import type { ClusterConfig } from '#conductor/cluster/cluster-settings.ts';
+import type { AgentsContext } from '#conductor/agents/context.ts';
+import type { FlowsConfig, PluginFiles } from '#conductor/flows/flows-config.ts';
 import type { StepTable } from '#conductor/flows/step-context.ts';
-import type { PluginRow } from '#conductor/kernel/db/schema/site.ts';
-import type { PluginTaskRef } from '#conductor/model/flows/planned-step.ts';
 import type { Nudging } from '#conductor/nodes/context.ts';
 import type { Run } from '#shared/process/run.ts';
 
-/** Values of `BATON_ATTESTATION`. */
-export const attestationModes = ['off', 'record', 'require'] as const;
-
 /** `started` and `recorded` are commits to the intent log; a crash at `acted` makes the step run twice. */
 export type Checkpoint = 'started' | 'acted' | 'recorded';
-
-export interface FlowsConfig extends AgentsConfig, ClusterConfig {
-  readonly automatedClean: boolean;
-  readonly fastTrackTimeoutMs: number;
-  /** Whether boot loaders may be installed by programs of the image, which run in the ramdisk for it. */
-  readonly runImagePrograms: boolean;
-  /** Whether lookups are answered only to machines that their CD or iPXE has given the boot's token. */
-  readonly requireBootToken: boolean;
-  /** Whether machines' TPMs are asked to prove themselves. */
-  readonly attestation: (typeof attestationModes)[number];
-  /** Settings of what booting machines are sent. */
-  readonly boot: { readonly url: string; readonly insecureAgents: boolean };
-  readonly kernelParams: string;
-  /** Whether nodes may name a ramdisk that they boot in place of the conductor's. */
-  readonly nodeRamdisks: boolean;
-  readonly ramdiskDirectory: string;
-  /** Served below `/images/`. */
-  readonly imagesDirectory: string;
-  /** Seconds, as the wire has it. */
-  readonly heartbeatTimeout: number;
-  readonly callbackTimeoutMs: number;
-  /** By `interface.step`. */
-  readonly cleanStepPriorities: ReadonlyMap<string, number>;
-  /** `Infinity` = no limit. */
-  readonly stepTimeoutMs: number;
-  readonly retryTimeoutMs: number;
-  readonly powerTimeoutMs: number;
-  readonly powerSyncIntervalMs: number;
-  /** How long an agent waits to go into the deployed system before it powers off. */
-  readonly kexecTimeoutMs: number;
-  readonly maxActiveNodes: number;
-}
 
 /** Means that the engine may use: it works on nodes that others have asked it to, and asks for nothing itself. */
 export interface EngineContext extends AgentsContext, Nudging {
@@ -58,19 +21,4 @@ export interface EngineContext extends AgentsContext, Nudging {
 export interface FlowsContext extends EngineContext {
   /** Starts processes on this host. */
   readonly run: Run;
-}
-
-export type WhichPlugin = Pick<PluginTaskRef, 'plugin' | 'version' | 'content'>;
-
-/** The files of plugins, on their way to agents: a site sends the same ones to each of its nodes, all at about the same time. */
-export interface PluginFiles {
-  /**
-   * Lets few at once read files and send them, in the order in which they ask: what is sent is in memory three times over
-   * (object, JSON, bytes).
-   * @throws the signal's reason, when it aborts before its turn
-   */
-  take<T>(
-    signal: AbortSignal,
-    send: (read: (which: WhichPlugin) => Promise<PluginRow['files']>) => Promise<T>,
-  ): Promise<T>;
 }

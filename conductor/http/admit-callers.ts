@@ -13,8 +13,9 @@ import {
 } from '#conductor/http/doors/admit-strangers.ts';
 import { readCallersBodies, readStrangersBodies, rowsOf } from '#conductor/http/doors/read-body.ts';
 import { requireStorableText } from '#conductor/http/doors/request-middleware.ts';
+import type { ApiEnv } from '#conductor/http/routing/api-env.ts';
 import type { HttpContext } from '#conductor/http/routing/context.ts';
-import type { ApiApp, ApiEnv } from '#conductor/http/routing/define-routes.ts';
+import type { ApiApp } from '#conductor/http/routing/define-routes.ts';
 import { applicationFault, isAirshipPath } from '#conductor/http/routing/error-answers.ts';
 import { boardHeader, credentialsOf } from '#conductor/http/service/session.routes.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';

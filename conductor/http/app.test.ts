@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { readFault } from '#conductor/cli/shell/render-status.ts';
-import { drivers as knownDrivers } from '#conductor/drivers/driver-table.ts';
+import { drivers as knownDrivers } from '#conductor/drivers/table/driver-table.ts';
 import { createApp, createBootApp } from '#conductor/http/app.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 

@@ -1,15 +1,9 @@
 import { X509Certificate } from 'node:crypto';
 import { rootCertificates } from 'node:tls';
 import type { TlsFiles } from '#conductor/http/listen.ts';
+import type { CertificateWatch } from '#conductor/http/routing/context.ts';
 import type { KernelContext } from '#conductor/kernel/context.ts';
 import { describeEndOn } from '#conductor/model/certificate-end.ts';
-
-/** The end of the API's certificate, as operators hear of it. */
-export interface CertificateWatch {
-  /** Sentence for `/readyz` from 14 days before the end on; `undefined` = all is well. */
-  readonly trouble: () => string | undefined;
-  readonly close: () => void;
-}
 
 const dayMs = 86_400_000;
 

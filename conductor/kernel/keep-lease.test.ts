@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { fenced } from '#conductor/flows/engine/node-worker.ts';
-import { undisputed } from '#conductor/kernel/db/life.ts';
-import type { Queryable } from '#conductor/kernel/db/open.ts';
+import type { Queryable } from '#conductor/kernel/db/query/queryable.ts';
+import { undisputed } from '#conductor/kernel/db/session/life.ts';
 import { type KeptLease, moment } from '#conductor/kernel/lease.ts';
 import { keepLease } from '#conductor/nodes/node-lease.ts';
 import { silentLog } from '#shared/log.ts';

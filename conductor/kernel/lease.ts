@@ -1,6 +1,7 @@
 import { eq, isNotNull, type SQL, sql } from 'drizzle-orm';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
-import type { Database, Queryable, Transaction } from '#conductor/kernel/db/open.ts';
+import type { Database } from '#conductor/kernel/db/open.ts';
+import type { Queryable, Transaction } from '#conductor/kernel/db/query/queryable.ts';
 import { statement } from '#conductor/kernel/db/query/statement.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type Placeholder, type SQL, sql } from 'drizzle-orm';
-import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
+import type { Queryable, Transaction } from '#conductor/kernel/db/query/queryable.ts';
 import { isAmong } from '#conductor/kernel/db/query/statement.ts';
 import { allocations } from '#conductor/kernel/db/schema/allocation.ts';
 

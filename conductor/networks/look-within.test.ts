@@ -2,9 +2,9 @@ import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { isolated, portVlans } from '#conductor/model/port-vlans.ts';
 import { createNetworkConnector } from '#conductor/networks/connect-node.ts';
-import type { SwitchPortMove } from '#conductor/networks/network-interfaces.ts';
 import { noNetworks } from '#conductor/networks/networks-file.ts';
 import type { SwitchDriver } from '#conductor/networks/switch-driver.ts';
+import type { SwitchPortMove } from '#conductor/networks/switch-port-move.ts';
 import { createFakeSwitch } from '#conductor/networks/switches/fake.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { portVlans } from '#conductor/model/port-vlans.ts';
 import { type BondedPorts, networkDataOf } from '#conductor/networks/network-data.ts';
-import type { SwitchPortMove } from '#conductor/networks/network-interfaces.ts';
+import type { SwitchPortMove } from '#conductor/networks/switch-port-move.ts';
 
 const networks = {
   blue: { name: 'blue', vlans: portVlans(300) },

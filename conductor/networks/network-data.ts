@@ -1,5 +1,6 @@
 import { groupModeName } from '#conductor/model/switch-bond.ts';
-import type { NetworkPort, SwitchPortMove } from '#conductor/networks/network-interfaces.ts';
+import type { SwitchPortMove } from '#conductor/networks/switch-port-move.ts';
+import type { NetworkPort } from '#conductor/networks/vifs/network-port.ts';
 
 /** Fields of a port group that count here. */
 export interface BondedPorts {

@@ -2,7 +2,6 @@ import { describe, expect, test } from 'vitest';
 import { portVlans } from '#conductor/model/port-vlans.ts';
 import {
   bondsOfNode,
-  type NetworkPort,
   networkInterfaceNames,
   networkInterfaces,
   parseNetworkInterface,
@@ -10,6 +9,7 @@ import {
   validateNetwork,
 } from '#conductor/networks/network-interfaces.ts';
 import { type Networks, noNetworks } from '#conductor/networks/networks-file.ts';
+import type { NetworkPort } from '#conductor/networks/vifs/network-port.ts';
 
 const networks: Networks = {
   switches: [{ switchId: '00:11:22:AA:44:55', driver: 'ovs', endpoint: 'unix:/x' }],

@@ -1,47 +1,16 @@
-import { type NetworkPurpose, networkPurposes } from '#conductor/model/network-purposes.ts';
+import { networkPurposes } from '#conductor/model/network-purposes.ts';
 import type { SwitchBond } from '#conductor/model/switch-bond.ts';
 import { portFault } from '#conductor/networks/allowed-ports.ts';
 import { bondFaults, bondOf, bondsAt } from '#conductor/networks/bonds.ts';
-import {
-  findSwitch,
-  type Network,
-  type Networks,
-  resolveNetwork,
-  type SwitchEntry,
-} from '#conductor/networks/networks-file.ts';
+import { findSwitch, type Network, type Networks, resolveNetwork } from '#conductor/networks/networks-file.ts';
 import { neutronFaults } from '#conductor/networks/neutron/binding.ts';
 import { type PortGroup, placeBonds } from '#conductor/networks/place-bonds.ts';
-import { placeVifs, type Vif, type VifPort } from '#conductor/networks/place-vifs.ts';
+import type { SwitchPortMove, SwitchPortTarget } from '#conductor/networks/switch-port-move.ts';
+import type { Destination, NetworkPort } from '#conductor/networks/vifs/network-port.ts';
+import { placeVifs, type Vif } from '#conductor/networks/vifs/place-vifs.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Ironic's network interfaces: what connecting a node to a network means. Pure; acting is `connect-node.ts`. */
-
-/** Fields of a port that are read here. */
-export interface NetworkPort extends VifPort {
-  /** `{switch_id, port_id, switch_info?}`; `{}` when the operator gave none. */
-  readonly localLinkConnection: Readonly<Record<string, unknown>>;
-}
-
-export interface SwitchPortTarget {
-  readonly port: NetworkPort;
-  readonly switchEntry: SwitchEntry;
-  /** The port that is set: the bond, where the port is at a member of one. */
-  readonly portId: string;
-}
-
-export interface SwitchPortMove extends SwitchPortTarget {
-  /** `undefined` = isolated. */
-  readonly network: Network | undefined;
-  /** The bond that it is to be a member of. */
-  readonly bond?: SwitchBond | undefined;
-}
-
-export type Destination =
-  | 'isolated'
-  /** The purpose's default network, unless tenant networks are attached. */
-  | { readonly purpose: NetworkPurpose; readonly vifs?: readonly Vif[] }
-  /** Port uuid → network name; `null` = isolated. Ports that are missing stay as they are. */
-  | { readonly networks: ReadonlyMap<string, string | null>; readonly bonds?: ReadonlyMap<string, SwitchBond> };
 
 interface NetworkInterface {
   readonly description: string;

@@ -1,7 +1,7 @@
 import { bondModeOf, groupModeName, type SwitchBond } from '#conductor/model/switch-bond.ts';
-import type { SwitchPortMove } from '#conductor/networks/network-interfaces.ts';
 import type { SwitchEntry } from '#conductor/networks/networks-file.ts';
 import type { NumberRange } from '#conductor/networks/switch-driver.ts';
+import type { SwitchPortMove } from '#conductor/networks/switch-port-move.ts';
 
 /** Which port groups are bonded on their switches while the instance runs. Pure. */
 

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { readPrivateFile } from '#conductor/kernel/files.ts';
+import { readPrivateFile } from '#conductor/kernel/secrets/private-file.ts';
 import type { SwitchEntry } from '#conductor/networks/networks-file.ts';
 import type { SwitchAccess, SwitchCredential } from '#conductor/networks/switch-driver.ts';
 import { AppError } from '#shared/errors/app-error.ts';

@@ -1,4 +1,4 @@
-import type { Drivers } from '#conductor/drivers/registry.ts';
+import type { Drivers } from '#conductor/drivers/table/registry.ts';
 import type { KernelConfig, KernelContext } from '#conductor/kernel/context.ts';
 import type { NetworkConnector } from '#conductor/networks/connect-node.ts';
 import type { InspectionRule } from '#conductor/nodes/inspection-rule.ts';

@@ -1,4 +1,4 @@
-import { drivers, findDriver } from '#conductor/drivers/driver-table.ts';
+import { drivers, findDriver } from '#conductor/drivers/table/driver-table.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { readDeployBoot } from '#conductor/nodes/deploy-boot.ts';
 import { AppError } from '#shared/errors/app-error.ts';

@@ -5,7 +5,7 @@ import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { together } from '#conductor/kernel/db/query/batches.ts';
 import { onceFor, statement } from '#conductor/kernel/db/query/statement.ts';
 import { nodeHistory } from '#conductor/kernel/db/schema/node.ts';
-import { beforeCommit, type Write } from '#conductor/kernel/db/session.ts';
+import { beforeCommit, type Write } from '#conductor/kernel/db/session/session.ts';
 import type { JsonPatch } from '#conductor/kernel/json-patch.ts';
 import { type OutboxValues, outboxInsert, outboxValues, type WebhookEvent } from '#conductor/kernel/outbox.ts';
 import { type PageRequest, pageOf, sortColumn } from '#conductor/kernel/page-of.ts';

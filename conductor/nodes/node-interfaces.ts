@@ -1,4 +1,4 @@
-import { findDriver } from '#conductor/drivers/driver-table.ts';
+import { findDriver } from '#conductor/drivers/table/driver-table.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { type InterfaceKind, interfaceKinds } from '#conductor/model/node-words.ts';
 import { networkInterfaceNames } from '#conductor/networks/network-interfaces.ts';

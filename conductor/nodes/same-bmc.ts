@@ -1,5 +1,5 @@
 import { and, isNotNull, ne, or, sql } from 'drizzle-orm';
-import { drivers, findDriver } from '#conductor/drivers/driver-table.ts';
+import { drivers, findDriver } from '#conductor/drivers/table/driver-table.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { type NodeRow, nodes } from '#conductor/kernel/db/schema/node.ts';
 

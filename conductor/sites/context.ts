@@ -1,6 +1,7 @@
 import type { Allocating } from '#conductor/allocations/allocator.ts';
 import type { AllocationsConfig } from '#conductor/allocations/context.ts';
-import type { FlowsConfig, FlowsContext } from '#conductor/flows/context.ts';
+import type { FlowsContext } from '#conductor/flows/context.ts';
+import type { FlowsConfig } from '#conductor/flows/flows-config.ts';
 
 export interface SitesConfig extends FlowsConfig, AllocationsConfig {
   readonly siteBeatMs: number;

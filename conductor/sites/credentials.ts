@@ -1,5 +1,5 @@
 import { asc, eq, sql } from 'drizzle-orm';
-import { findDriver } from '#conductor/drivers/driver-table.ts';
+import { findDriver } from '#conductor/drivers/table/driver-table.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { type SiteCredentialRow, siteCredentials } from '#conductor/kernel/db/schema/site.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';

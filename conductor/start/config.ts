@@ -9,7 +9,7 @@ import {
   readTlsConfig,
 } from '#conductor/auth/auth-settings.ts';
 import { dhcpProblems, readDhcpConfig } from '#conductor/boot/dhcp/dhcp-settings.ts';
-import { conductorProblems, readConductorSettings } from '#conductor/kernel/conductors/conductor-settings.ts';
+import { conductorProblems, readConductorSettings } from '#conductor/kernel/conductor-settings.ts';
 import { describeSettingProblems } from '#conductor/kernel/describe-setting-problems.ts';
 import { keyFileProblems } from '#conductor/kernel/secrets/key-file.ts';
 import { readTraceConfig, traceProblems } from '#conductor/kernel/traces/trace-settings.ts';

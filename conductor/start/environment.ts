@@ -5,9 +5,9 @@ import { allocationEnvironment } from '#conductor/allocations/context.ts';
 import { authEnvironment } from '#conductor/auth/auth-settings.ts';
 import { dhcpEnvironment } from '#conductor/boot/dhcp/dhcp-settings.ts';
 import { clusterEnvironment } from '#conductor/cluster/cluster-settings.ts';
-import { attestationModes } from '#conductor/flows/context.ts';
-import { conductorEnvironment } from '#conductor/kernel/conductors/conductor-settings.ts';
-import { namesPrimary } from '#conductor/kernel/db/database-url.ts';
+import { attestationModes } from '#conductor/flows/flows-config.ts';
+import { conductorEnvironment } from '#conductor/kernel/conductor-settings.ts';
+import { namesPrimary } from '#conductor/kernel/db/session/database-url.ts';
 import { traceEnvironment } from '#conductor/kernel/traces/trace-settings.ts';
 import { webhookEnvironment } from '#conductor/webhooks/webhook-settings.ts';
 

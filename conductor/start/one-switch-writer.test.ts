@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { SessionLock } from '#conductor/kernel/db/session-locks.ts';
+import type { SessionLock } from '#conductor/kernel/db/session/session-locks.ts';
 import { oneSwitchWriter } from '#conductor/start/open-context.ts';
 
 /** Locks of a database, as two conductors see them. */

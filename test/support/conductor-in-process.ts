@@ -1,5 +1,5 @@
 import type { HttpBindings } from '@hono/node-server';
-import type { DriverOptions } from '#conductor/drivers/registry.ts';
+import type { DriverOptions } from '#conductor/drivers/table/registry.ts';
 import type { Checkpoint } from '#conductor/flows/context.ts';
 import { createApp } from '#conductor/http/app.ts';
 import { listen } from '#conductor/http/listen.ts';

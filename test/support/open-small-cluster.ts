@@ -1,5 +1,5 @@
+import type { Cluster } from '#conductor/cluster/kubernetes/client/cluster.ts';
 import { openCluster } from '#conductor/cluster/kubernetes/client/open-cluster.ts';
-import type { Cluster } from '#conductor/cluster/kubernetes/client/share-cluster.ts';
 import type { KubernetesSimulatorOptions } from '#test/simulators/kubernetes/simulator.ts';
 import { type SmallCluster, startSmallCluster } from '#test/simulators/kubernetes/small-cluster.ts';
 

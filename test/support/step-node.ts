@@ -1,4 +1,4 @@
-import type { DriverOptions } from '#conductor/drivers/registry.ts';
+import type { DriverOptions } from '#conductor/drivers/table/registry.ts';
 import { type Log, silentLog } from '#shared/log.ts';
 import { waitUntil as waitUntilWithin } from '#test/lab/wait-until.ts';
 import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';

@@ -8,7 +8,7 @@ import { createConsoles } from '#conductor/agents/consoles.ts';
 import { createAllocator } from '#conductor/allocations/allocator.ts';
 import { openAuthenticator } from '#conductor/auth/authenticator.ts';
 import { readFault } from '#conductor/cli/shell/render-status.ts';
-import { createDrivers, type DriverOptions } from '#conductor/drivers/registry.ts';
+import { createDrivers, type DriverOptions } from '#conductor/drivers/table/registry.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { createStepTable } from '#conductor/flows/engine/find-step.ts';
 import { createApp } from '#conductor/http/app.ts';

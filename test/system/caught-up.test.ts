@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Memory } from '#conductor/kernel/db/answered.ts';
 import { openDatabase } from '#conductor/kernel/db/open.ts';
-import { withClient } from '#conductor/kernel/db/session.ts';
+import { withClient } from '#conductor/kernel/db/session/session.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import { type PostgresPair, startPostgresPair } from '#test/support/standby.ts';
 

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFailed, test } from 'vitest';
-import { createSessionLocks } from '#conductor/kernel/db/session-locks.ts';
+import { createSessionLocks } from '#conductor/kernel/db/session/session-locks.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import { type ConductorPair, deployedDisk, startConductorPair } from '#test/support/conductor-pair.ts';
 import { makeTestDatabase, type TestDatabase } from '#test/support/test-database.ts';

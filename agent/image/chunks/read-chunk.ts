@@ -1,4 +1,4 @@
-import type { ChunkInMemory, ChunkMemory } from '#agent/image/chunks/chunk-memory.ts';
+import type { ChunkInMemory, ChunkMemory } from '#agent/image/chunks/fetched/chunk-memory.ts';
 import type { Disk } from '#agent/image/disk/disk.ts';
 import type { Chunk } from '#shared/chunks/chunk-index.ts';
 

@@ -1,5 +1,5 @@
-import { type ChunkMemory, createChunkMemory } from '#agent/image/chunks/chunk-memory.ts';
-import type { FetchOptions } from '#agent/image/chunks/fetch-chunk.ts';
+import { type ChunkMemory, createChunkMemory } from '#agent/image/chunks/fetched/chunk-memory.ts';
+import type { FetchOptions } from '#agent/image/chunks/fetched/fetch-chunk.ts';
 import { createChunkLoader, type LoadedChunk } from '#agent/image/chunks/load-chunk.ts';
 import { type PlannedChunk, planSources } from '#agent/image/chunks/plan-sources.ts';
 import { createChunkReader } from '#agent/image/chunks/read-chunk.ts';

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { createChunkMemory } from '#agent/image/chunks/chunk-memory.ts';
+import { createChunkMemory } from '#agent/image/chunks/fetched/chunk-memory.ts';
 import { openSupply } from '#agent/image/neighbours/shared-supply.ts';
 import { createTracker, startSharing } from '#agent/image/neighbours/testing/swarm.ts';
 import { systemClock } from '#shared/clock.ts';

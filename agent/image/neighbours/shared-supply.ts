@@ -1,6 +1,6 @@
 import { EventEmitter, once } from 'node:events';
-import type { ChunkInMemory, ChunkMemory, UnpackedChunk } from '#agent/image/chunks/chunk-memory.ts';
-import { type FetchOptions, fetchChunk } from '#agent/image/chunks/fetch-chunk.ts';
+import type { ChunkInMemory, ChunkMemory, UnpackedChunk } from '#agent/image/chunks/fetched/chunk-memory.ts';
+import { type FetchOptions, fetchChunk } from '#agent/image/chunks/fetched/fetch-chunk.ts';
 import { slotBytes } from '#agent/image/decode/slot-pool.ts';
 import { type ChunkRequest, chooseRequests, ownerOf, reach, seedOf } from '#agent/image/neighbours/choose-requests.ts';
 import { type ChunkSupply, type SuppliedChunk, supplyFromServer } from '#agent/image/neighbours/chunk-supply.ts';

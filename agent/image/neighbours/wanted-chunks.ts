@@ -1,4 +1,4 @@
-import type { ChunkInMemory } from '#agent/image/chunks/chunk-memory.ts';
+import type { ChunkInMemory } from '#agent/image/chunks/fetched/chunk-memory.ts';
 import { seedOf, serverRequests, type Want } from '#agent/image/neighbours/choose-requests.ts';
 import type { SuppliedChunk } from '#agent/image/neighbours/chunk-supply.ts';
 import type { PackedStore } from '#agent/image/neighbours/packed-store.ts';

@@ -1,18 +1,7 @@
 import { get } from '#conductor/board/data/ask-api.ts';
 import type { Question } from '#conductor/board/page/ask-first.ts';
-import { browser, document, type Element, element, location } from '#conductor/board/page/page.ts';
+import { browser, type ConsolePlace, document, element, location } from '#conductor/board/page/page.ts';
 import type { BoardNode } from '#conductor/board/render/render-board.ts';
-
-/** Where a terminal is to be, and who hears of it. */
-export interface ConsolePlace {
-  readonly parent: Element;
-  readonly onEnd: (reason: string) => void;
-  /** The keyboard is to go elsewhere. */
-  readonly onLeave: () => void;
-}
-
-/** Opens a terminal, in the script that is loaded when a console is opened. @returns what ends it */
-export type OpenTerminal = (place: ConsolePlace, url: string) => () => void;
 
 const script = 'board/terminal.js';
 const state = { end: undefined as (() => void) | undefined, loading: undefined as Promise<void> | undefined };

@@ -1,4 +1,3 @@
-import type { OpenTerminal } from '#conductor/board/page/open-console.ts';
 import { type PatchNode, patchChildren } from '#conductor/board/page/patch-html.ts';
 import type { Html } from '#conductor/board/render/html.ts';
 
@@ -43,6 +42,17 @@ export interface PageEvent {
   readonly target: Element | null;
   preventDefault(): void;
 }
+/** Where a terminal is to be, and who hears of it. */
+export interface ConsolePlace {
+  readonly parent: Element;
+  readonly onEnd: (reason: string) => void;
+  /** The keyboard is to go elsewhere. */
+  readonly onLeave: () => void;
+}
+
+/** Opens a terminal, in the script that is loaded when a console is opened. @returns what ends it */
+export type OpenTerminal = (place: ConsolePlace, url: string) => () => void;
+
 interface Browser {
   readonly document: {
     title: string;

@@ -4,11 +4,11 @@ import { dirname } from 'node:path';
 import { createInterface } from 'node:readline';
 import { type DhcpConfig, findInterface } from '#conductor/boot/dhcp/dhcp-settings.ts';
 import { makeKnownMachinesDirectory, renderDnsmasqConfig } from '#conductor/boot/dhcp/dnsmasq-config.ts';
-import { type KeptService, keepRunning } from '#conductor/kernel/wake-loop.ts';
 import type { BootEvent } from '#conductor/model/power-and-boot.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
 import { parseMacAddress } from '#shared/mac-address.ts';
+import { type KeptService, keepRunning } from '#shared/process/keep-running.ts';
 import { type Run, type RunningProcess, start } from '#shared/process/run.ts';
 
 export interface DhcpServerContext {

@@ -21,10 +21,10 @@ import {
   flagOption,
   listOption,
   textOption,
-  usageError,
 } from '#conductor/cli/shell/command.ts';
 import { readInputFile } from '#conductor/cli/shell/input-files.ts';
 import { print } from '#conductor/cli/shell/print.ts';
+import { usageError } from '#conductor/cli/shell/usage-error.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Options of every source. */

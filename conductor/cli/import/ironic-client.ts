@@ -1,6 +1,6 @@
 import { listIn, objectIn, textIn } from '#conductor/cli/import/fleet.ts';
 import type { Json } from '#conductor/cli/shell/api-client.ts';
-import { usageError } from '#conductor/cli/shell/command.ts';
+import { usageError } from '#conductor/cli/shell/usage-error.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Ironic's API, which is only read. */

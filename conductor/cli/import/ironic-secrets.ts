@@ -1,8 +1,8 @@
 import { parse } from 'yaml';
 import { objectIn } from '#conductor/cli/import/fleet.ts';
 import { type Json } from '#conductor/cli/shell/api-client.ts';
-import { usageError } from '#conductor/cli/shell/command.ts';
 import { readInputFile } from '#conductor/cli/shell/input-files.ts';
+import { usageError } from '#conductor/cli/shell/usage-error.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { run } from '#shared/process/run.ts';
 

@@ -1,4 +1,4 @@
-import { usageError } from '#conductor/cli/shell/command.ts';
+import { usageError } from '#conductor/cli/shell/usage-error.ts';
 
 /**
  * Splits a table into rows of cells (RFC 4180; `;` or a tab between cells where the first row has no comma). Empty rows and

@@ -1,7 +1,7 @@
 import { type Fleet, type FleetNode, given } from '#conductor/cli/import/fleet.ts';
 import { parseCsv } from '#conductor/cli/import/parse-csv.ts';
 import type { Json } from '#conductor/cli/shell/api-client.ts';
-import { usageError } from '#conductor/cli/shell/command.ts';
+import { usageError } from '#conductor/cli/shell/usage-error.ts';
 import { parseMacAddress } from '#shared/mac-address.ts';
 
 /** Columns of a table of machines beside `driver_info.…`, `properties.…`, `extra.…` and `instance_info.…`. */

@@ -5,6 +5,7 @@ import { type Fleet, type FleetNode, given, listIn, objectIn, textIn } from '#co
 import type { Json } from '#conductor/cli/shell/api-client.ts';
 import { usageError } from '#conductor/cli/shell/command.ts';
 import { parseMacAddress } from '#shared/mac-address.ts';
+import { usageError } from '#conductor/cli/shell/usage-error.ts';
 
 /**
  * Reads machines as MAAS prints them, with their power parameters. Pure.

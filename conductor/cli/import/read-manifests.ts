@@ -1,8 +1,8 @@
 import { parseAllDocuments } from 'yaml';
 import { listIn, objectIn, textIn } from '#conductor/cli/import/fleet.ts';
 import { type Json } from '#conductor/cli/shell/api-client.ts';
-import { usageError } from '#conductor/cli/shell/command.ts';
 import { readInputFile } from '#conductor/cli/shell/input-files.ts';
+import { usageError } from '#conductor/cli/shell/usage-error.ts';
 
 /** Objects of Kubernetes from files, as `kubectl get … -o yaml` prints them. */
 export interface Manifests {

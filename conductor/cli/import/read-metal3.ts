@@ -4,6 +4,7 @@ import { type FoundLogin, keyOf, type Manifests, namesOf, namespaceOf } from '#c
 import type { Json } from '#conductor/cli/shell/api-client.ts';
 import { usageError } from '#conductor/cli/shell/command.ts';
 import { parseMacAddress } from '#shared/mac-address.ts';
+import { usageError } from '#conductor/cli/shell/usage-error.ts';
 
 /** States of a host in which its own system runs (baremetal-operator, apis/metal3.io/v1alpha1). */
 const runningStates = new Set(['provisioned', 'externally provisioned']);

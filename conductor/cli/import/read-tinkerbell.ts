@@ -5,6 +5,7 @@ import { type FoundLogin, keyOf, type Manifests, namesOf, namespaceOf } from '#c
 import type { Json } from '#conductor/cli/shell/api-client.ts';
 import { usageError } from '#conductor/cli/shell/command.ts';
 import { parseMacAddress } from '#shared/mac-address.ts';
+import { usageError } from '#conductor/cli/shell/usage-error.ts';
 
 /**
  * Reads Hardware, the Machines of its BMCs and their Secrets. No object of Tinkerbell's says for sure whether a machine

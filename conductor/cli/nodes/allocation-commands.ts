@@ -11,7 +11,6 @@ import {
   listOption,
   numberOption,
   textOption,
-  usageError,
 } from '#conductor/cli/shell/command.ts';
 import { cell, print, table } from '#conductor/cli/shell/print.ts';
 import {
@@ -21,6 +20,7 @@ import {
   setCommand,
   showCommand,
 } from '#conductor/cli/shell/resource-commands.ts';
+import { usageError } from '#conductor/cli/shell/usage-error.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const pollMs = 500;

@@ -12,10 +12,10 @@ import {
   flagOption,
   listOption,
   textOption,
-  usageError,
 } from '#conductor/cli/shell/command.ts';
 import { readInputFile } from '#conductor/cli/shell/input-files.ts';
 import { cell, print } from '#conductor/cli/shell/print.ts';
+import { usageError } from '#conductor/cli/shell/usage-error.ts';
 import { AppError, errorChain, errorCode } from '#shared/errors/app-error.ts';
 import { inParallel } from '#shared/in-parallel.ts';
 

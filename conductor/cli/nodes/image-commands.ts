@@ -10,11 +10,11 @@ import {
   numberOption,
   pathOperand,
   textOption,
-  usageError,
 } from '#conductor/cli/shell/command.ts';
 import { formatBytes } from '#conductor/cli/shell/format-units.ts';
 import { forEachOperand } from '#conductor/cli/shell/on-nodes.ts';
 import { fieldTable, print, table } from '#conductor/cli/shell/print.ts';
+import { usageError } from '#conductor/cli/shell/usage-error.ts';
 import { writeStore } from '#shared/chunks/write-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { counted, nameSome } from '#shared/words.ts';

@@ -1,13 +1,8 @@
 import type { NodeAnswer } from '#conductor/api/resources.ts';
 import type { ApiClient, Json } from '#conductor/cli/shell/api-client.ts';
-import {
-  type CommandInput,
-  type CommandOption,
-  flagOption,
-  textOption,
-  usageError,
-} from '#conductor/cli/shell/command.ts';
+import { type CommandInput, type CommandOption, flagOption, textOption } from '#conductor/cli/shell/command.ts';
 import { readInputFile } from '#conductor/cli/shell/input-files.ts';
+import { usageError } from '#conductor/cli/shell/usage-error.ts';
 import { checksumForms, parseImageChecksum } from '#conductor/model/image-checksum.ts';
 
 /** Options that describe the image to write. */

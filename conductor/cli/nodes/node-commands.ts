@@ -14,11 +14,11 @@ import {
   pathOperand,
   requiredOption,
   textOption,
-  usageError,
 } from '#conductor/cli/shell/command.ts';
 import { readDocument } from '#conductor/cli/shell/input-files.ts';
 import { forEachOperand, isWanted, onNodes } from '#conductor/cli/shell/on-nodes.ts';
 import { cell, columnsOf, fieldTable, print } from '#conductor/cli/shell/print.ts';
+import { usageError } from '#conductor/cli/shell/usage-error.ts';
 import { isNodeField, type NodeField, nodeFieldVersions } from '#conductor/model/node-words.ts';
 import { didYouMean, nearestWord } from '#shared/words.ts';
 

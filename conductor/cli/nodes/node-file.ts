@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { NodeDescription } from '#conductor/api/node-description.ts';
 import { macAddress, PortDescription, PortgroupDescription } from '#conductor/api/ports.ts';
 import type { Json } from '#conductor/cli/shell/api-client.ts';
-import { usageError } from '#conductor/cli/shell/command.ts';
+import { usageError } from '#conductor/cli/shell/usage-error.ts';
 
 /** A port to make, with the fields that the API takes. */
 interface DescribedPort {

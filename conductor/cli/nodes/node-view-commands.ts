@@ -9,7 +9,6 @@ import {
   pathOperand,
   requiredOption,
   textOption,
-  usageError,
 } from '#conductor/cli/shell/command.ts';
 import { formatBytes } from '#conductor/cli/shell/format-units.ts';
 import { onNodes } from '#conductor/cli/shell/on-nodes.ts';
@@ -17,6 +16,7 @@ import { columnsOf, print, table } from '#conductor/cli/shell/print.ts';
 import { recordCommand } from '#conductor/cli/shell/record-command.ts';
 import { printable } from '#conductor/cli/shell/screen.ts';
 import { shownTime } from '#conductor/cli/shell/shown-time.ts';
+import { usageError } from '#conductor/cli/shell/usage-error.ts';
 
 interface NodeList {
   readonly words: string;

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { Readable, Transform } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
-import { usageError } from '#conductor/cli/shell/command.ts';
+import { usageError } from '#conductor/cli/shell/usage-error.ts';
 import { type ImageChecksum, parseImageChecksum } from '#conductor/model/image-checksum.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import { run, start } from '#shared/process/run.ts';

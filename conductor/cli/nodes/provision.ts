@@ -7,10 +7,10 @@ import {
   type CommandOption,
   flagOption,
   textOption,
-  usageError,
 } from '#conductor/cli/shell/command.ts';
 import { cell, print } from '#conductor/cli/shell/print.ts';
 import { createPainter, printable, type Screen } from '#conductor/cli/shell/screen.ts';
+import { usageError } from '#conductor/cli/shell/usage-error.ts';
 import type { Clock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

@@ -7,10 +7,10 @@ import {
   pathOperand,
   requiredOption,
   textOption,
-  usageError,
 } from '#conductor/cli/shell/command.ts';
 import { readInputFile, readSteps } from '#conductor/cli/shell/input-files.ts';
 import { onNodes } from '#conductor/cli/shell/on-nodes.ts';
+import { usageError } from '#conductor/cli/shell/usage-error.ts';
 
 /** A verb that takes nothing but the node. */
 function verb(words: string, target: string, meaning: string): Command {

@@ -1,5 +1,5 @@
-import { usageError } from '#conductor/cli/shell/command.ts';
 import { readInputFile } from '#conductor/cli/shell/input-files.ts';
+import { usageError } from '#conductor/cli/shell/usage-error.ts';
 import { findSecrets } from '#conductor/model/secret-names.ts';
 
 /** `driver_info.redfish_username=admin`: what an operator writes in place of JSON. */

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { usageError } from '#conductor/cli/shell/command.ts';
+import { usageError } from '#conductor/cli/shell/usage-error.ts';
 import { ownUrl } from '#conductor/model/own-url.ts';
 
 /** Where the conductor is, and what this client shows it. */

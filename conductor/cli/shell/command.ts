@@ -1,5 +1,7 @@
 import type { ApiClient } from '#conductor/cli/shell/api-client.ts';
+import type { DocumentFormat } from '#conductor/cli/shell/print.ts';
 import type { Screen } from '#conductor/cli/shell/screen.ts';
+import { usageError } from '#conductor/cli/shell/usage-error.ts';
 import type { Clock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -91,9 +93,6 @@ export interface CommandInput {
   readonly document: DocumentFormat | undefined;
 }
 
-export const documentFormats = ['json', 'yaml'] as const;
-type DocumentFormat = (typeof documentFormats)[number];
-
 const commonOptions: Readonly<Record<string, CommandOption>> = {
   output: { value: 'json|yaml|text', short: 'o', meaning: 'how to print (default: text)' },
   insecure: { meaning: "do not verify the conductor's certificate" },
@@ -102,18 +101,6 @@ const commonOptions: Readonly<Record<string, CommandOption>> = {
 
 export function optionsOf(command: Command): Record<string, CommandOption> {
   return { ...commonOptions, ...command.options };
-}
-
-/** Bad usage: nothing was sent. `main.ts` ends with its own exit code for it. */
-export function usageError(message: string, { cause }: { readonly cause?: unknown } = {}): AppError {
-  const known = cause === undefined ? {} : { cause: withoutPath(cause) };
-  return new AppError('invalid_argument', message, { ...known, details: { usage: true } });
-}
-
-/** Node's errors of files end with call and path, `, open '/x'`; the message before has named the file. */
-function withoutPath(cause: unknown): unknown {
-  if (!(cause instanceof Error) || !('path' in cause)) return cause;
-  return new Error(cause.message.replace(/, \w+ '[^']*'(?: -> '[^']*')?$/, ''));
 }
 
 /** An option's text; `undefined` when it was not given. */

@@ -1,7 +1,7 @@
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import { parse } from 'yaml';
-import { usageError } from '#conductor/cli/shell/command.ts';
+import { usageError } from '#conductor/cli/shell/usage-error.ts';
 
 /**
  * A file that an option names, as text; `-` = standard input.

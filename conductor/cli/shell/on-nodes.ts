@@ -8,9 +8,9 @@ import {
   flagOption,
   listOption,
   textOption,
-  usageError,
 } from '#conductor/cli/shell/command.ts';
 import { cell, print } from '#conductor/cli/shell/print.ts';
+import { usageError } from '#conductor/cli/shell/usage-error.ts';
 import { rackOf } from '#conductor/model/node-words.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 

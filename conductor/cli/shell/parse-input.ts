@@ -3,12 +3,12 @@ import {
   type Command,
   type CommandInput,
   type CommandOption,
-  documentFormats,
   type OptionValue,
   optionsOf,
-  usageError,
 } from '#conductor/cli/shell/command.ts';
 import { shortUsage, valueText } from '#conductor/cli/shell/help-text.ts';
+import { documentFormats } from '#conductor/cli/shell/print.ts';
+import { usageError } from '#conductor/cli/shell/usage-error.ts';
 import { nearestWord } from '#shared/words.ts';
 
 /**

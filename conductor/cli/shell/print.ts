@@ -1,13 +1,15 @@
 import { stringify } from 'yaml';
-import type { CommandContext, CommandInput } from '#conductor/cli/shell/command.ts';
-import { printable } from '#conductor/cli/shell/screen.ts';
+import { printable, type Screen } from '#conductor/cli/shell/screen.ts';
 import type { Remark } from '#conductor/model/remarks/remark.ts';
 import { type Dialect, describeRemark } from '#conductor/model/remarks/remark-words.ts';
 
+export const documentFormats = ['json', 'yaml'] as const;
+export type DocumentFormat = (typeof documentFormats)[number];
+
 /** Prints a command's outcome: the document after `-o json` and `-o yaml`, else the text. */
 export function print(
-  { screen }: Pick<CommandContext, 'screen'>,
-  input: Pick<CommandInput, 'document'>,
+  { screen }: { readonly screen: Screen },
+  input: { readonly document: DocumentFormat | undefined },
   outcome: { readonly json: unknown; readonly text: string },
 ): void {
   const { document } = input;
@@ -54,10 +56,7 @@ export function columnsOf(
 }
 
 /** A table whose last column stands below its row where a terminal is too narrow for both. */
-export function tableFor(
-  screen: Pick<CommandContext['screen'], 'isTerminal' | 'size'>,
-  rows: readonly (readonly string[])[],
-): string {
+export function tableFor(screen: Pick<Screen, 'isTerminal' | 'size'>, rows: readonly (readonly string[])[]): string {
   const wide = table(rows);
   const { columns } = screen.size();
   if (!screen.isTerminal || wide.split('\n').every((line) => line.length <= columns)) return wide;

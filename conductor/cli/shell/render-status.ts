@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import type { ClientSettings } from '#conductor/cli/shell/client-settings.ts';
 import { adviceOn, describeForCli } from '#conductor/cli/shell/print.ts';
 import { printable } from '#conductor/cli/shell/screen.ts';
 import { isRemark, type Remark } from '#conductor/model/remarks/remark.ts';
@@ -170,7 +169,11 @@ function credentialAdvice(authorization: string | undefined): string {
 }
 
 /** Makes the error of what the conductor has answered in place of what was asked for, in its own words. */
-export function refusal(status: number, text: string, { authorization }: ClientSettings): AppError {
+export function refusal(
+  status: number,
+  text: string,
+  { authorization }: { readonly authorization: string | undefined },
+): AppError {
   const fault = readFault(text);
   const words = renderRefusal(text) ?? fault.message ?? `${status}: ${text}`;
   const message = status === 401 ? `${words}\n→ ${credentialAdvice(authorization)}` : words;

@@ -10,10 +10,10 @@ import {
   numberOption,
   pathOperand,
   textOption,
-  usageError,
 } from '#conductor/cli/shell/command.ts';
 import { cell, describeForCli, print, table, tableFor } from '#conductor/cli/shell/print.ts';
 import { printable } from '#conductor/cli/shell/screen.ts';
+import { usageError } from '#conductor/cli/shell/usage-error.ts';
 import {
   actionsPath,
   actionWaitOptions,

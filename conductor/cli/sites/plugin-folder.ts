@@ -1,8 +1,8 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import { z } from 'zod';
-import { usageError } from '#conductor/cli/shell/command.ts';
 import { readDocument } from '#conductor/cli/shell/input-files.ts';
+import { usageError } from '#conductor/cli/shell/usage-error.ts';
 import { expected } from '#conductor/model/expected.ts';
 import { describeIssues } from '#shared/errors/describe-issues.ts';
 

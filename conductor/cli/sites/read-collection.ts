@@ -1,9 +1,9 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import { LineCounter, parseAllDocuments } from 'yaml';
-import { usageError } from '#conductor/cli/shell/command.ts';
 import { readInputFile } from '#conductor/cli/shell/input-files.ts';
 import type { FileOf } from '#conductor/cli/shell/render-status.ts';
+import { usageError } from '#conductor/cli/shell/usage-error.ts';
 
 /** A text that is uploaded, and how its faults are reported. */
 export interface CollectionText {

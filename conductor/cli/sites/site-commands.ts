@@ -9,11 +9,11 @@ import {
   type CommandInput,
   flagOption,
   textOption,
-  usageError,
 } from '#conductor/cli/shell/command.ts';
 import { readDocument } from '#conductor/cli/shell/input-files.ts';
 import { print } from '#conductor/cli/shell/print.ts';
 import { printable } from '#conductor/cli/shell/screen.ts';
+import { usageError } from '#conductor/cli/shell/usage-error.ts';
 import { countNodes, drawGroups, drawings } from '#conductor/cli/sites/draw-groups.ts';
 import { type CollectionText, findLinks, readCollection } from '#conductor/cli/sites/read-collection.ts';
 import { adviseOnRevision } from '#conductor/cli/sites/site-revision-commands.ts';

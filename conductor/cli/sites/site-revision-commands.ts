@@ -9,9 +9,9 @@ import {
   flagOption,
   pathOperand,
   textOption,
-  usageError,
 } from '#conductor/cli/shell/command.ts';
 import { cell, print, table } from '#conductor/cli/shell/print.ts';
+import { usageError } from '#conductor/cli/shell/usage-error.ts';
 import {
   describeNoRevision,
   parseVersion,

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { connect, createSecureContext } from 'node:tls';
 import { etcdError } from '#conductor/cluster/etcd/etcd-fault.ts';
-import { readPrivateFile } from '#conductor/kernel/files.ts';
+import { readPrivateFile } from '#conductor/kernel/secrets/private-file.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Material that one side of mutual TLS needs, as PEM. */

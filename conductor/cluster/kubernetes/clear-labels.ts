@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { type Announce, type ClusterChange, makeChanges } from '#conductor/cluster/cluster-changes.ts';
+import type { Cluster } from '#conductor/cluster/kubernetes/client/cluster.ts';
 import { addedLabels, allowsNode, decommissionLabel } from '#conductor/cluster/kubernetes/client/node-labels.ts';
 import {
   type ClusterNode,
@@ -11,7 +12,7 @@ import {
   podName,
   readNode,
 } from '#conductor/cluster/kubernetes/client/objects.ts';
-import { apiPath, type Cluster, mergePatch } from '#conductor/cluster/kubernetes/client/share-cluster.ts';
+import { apiPath, mergePatch } from '#conductor/cluster/kubernetes/client/share-cluster.ts';
 import { named } from '#conductor/cluster/kubernetes/evict-pods.ts';
 import { controllerOf } from '#conductor/cluster/kubernetes/plan-drain.ts';
 import type { Round, RoundMessage } from '#conductor/cluster/repeat-rounds.ts';

@@ -1,10 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { parse as parseYaml } from 'yaml';
 import { z } from 'zod';
+import type { Cluster } from '#conductor/cluster/kubernetes/client/cluster.ts';
 import { type PodOutline } from '#conductor/cluster/kubernetes/client/objects.ts';
 import { parse } from '#conductor/cluster/kubernetes/client/read-answer.ts';
 import { isAbsent } from '#conductor/cluster/kubernetes/client/refusal.ts';
-import { apiPath, type Cluster, mergePatch } from '#conductor/cluster/kubernetes/client/share-cluster.ts';
+import { apiPath, mergePatch } from '#conductor/cluster/kubernetes/client/share-cluster.ts';
 import { controllerOf } from '#conductor/cluster/kubernetes/plan-drain.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Cluster } from '#conductor/cluster/kubernetes/client/cluster.ts';
 import { meets } from '#conductor/cluster/kubernetes/client/node-labels.ts';
 import {
   isFinished,
@@ -7,7 +8,6 @@ import {
   type PodOutline,
   Requirement,
 } from '#conductor/cluster/kubernetes/client/objects.ts';
-import type { Cluster } from '#conductor/cluster/kubernetes/client/share-cluster.ts';
 import { evictionVersion } from '#conductor/cluster/kubernetes/evict-pods.ts';
 
 const Budget = z.looseObject({

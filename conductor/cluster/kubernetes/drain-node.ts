@@ -1,4 +1,5 @@
 import type { Announce, ClusterChange } from '#conductor/cluster/cluster-changes.ts';
+import type { Cluster } from '#conductor/cluster/kubernetes/client/cluster.ts';
 import {
   type ClusterNode,
   cordon,
@@ -9,7 +10,6 @@ import {
   readNode,
   readReady,
 } from '#conductor/cluster/kubernetes/client/objects.ts';
-import type { Cluster } from '#conductor/cluster/kubernetes/client/share-cluster.ts';
 import { findDaemonSets } from '#conductor/cluster/kubernetes/daemon-sets.ts';
 import { type Evicted, evictionVersion, evictPods, named } from '#conductor/cluster/kubernetes/evict-pods.ts';
 import { type PodFate, podFate } from '#conductor/cluster/kubernetes/plan-drain.ts';

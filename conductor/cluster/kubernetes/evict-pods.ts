@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import type { Announce, ClusterChange } from '#conductor/cluster/cluster-changes.ts';
+import type { Cluster } from '#conductor/cluster/kubernetes/client/cluster.ts';
 import { isReady, type Pod, podName } from '#conductor/cluster/kubernetes/client/objects.ts';
 import { parse } from '#conductor/cluster/kubernetes/client/read-answer.ts';
 import { causesOf, isAbsent, type RefusalCause } from '#conductor/cluster/kubernetes/client/refusal.ts';
-import { apiPath, type Cluster } from '#conductor/cluster/kubernetes/client/share-cluster.ts';
+import { apiPath } from '#conductor/cluster/kubernetes/client/share-cluster.ts';
 import type { RoundMessage } from '#conductor/cluster/repeat-rounds.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import { inParallel } from '#shared/in-parallel.ts';

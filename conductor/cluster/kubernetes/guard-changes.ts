@@ -1,4 +1,5 @@
 import type { Announce } from '#conductor/cluster/cluster-changes.ts';
+import type { Cluster } from '#conductor/cluster/kubernetes/client/cluster.ts';
 import {
   ClusterNode,
   isCordoned,
@@ -9,7 +10,6 @@ import {
   type Pod,
   readReady,
 } from '#conductor/cluster/kubernetes/client/objects.ts';
-import type { Cluster } from '#conductor/cluster/kubernetes/client/share-cluster.ts';
 import { findLeaving } from '#conductor/cluster/kubernetes/drain-node.ts';
 import { controllerOf } from '#conductor/cluster/kubernetes/plan-drain.ts';
 import {

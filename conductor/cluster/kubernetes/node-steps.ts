@@ -3,6 +3,7 @@ import { type Announce, makeChanges } from '#conductor/cluster/cluster-changes.t
 import { asStepFailure } from '#conductor/cluster/cluster-faults.ts';
 import type { Journal } from '#conductor/cluster/journal.ts';
 import { clearLabels, restoreLabels } from '#conductor/cluster/kubernetes/clear-labels.ts';
+import type { Cluster } from '#conductor/cluster/kubernetes/client/cluster.ts';
 import { decommissionLabel, decommissionValue } from '#conductor/cluster/kubernetes/client/node-labels.ts';
 import {
   type ClusterNode,
@@ -14,7 +15,7 @@ import {
 import { openCluster } from '#conductor/cluster/kubernetes/client/open-cluster.ts';
 import { parse } from '#conductor/cluster/kubernetes/client/read-answer.ts';
 import { isAbsent } from '#conductor/cluster/kubernetes/client/refusal.ts';
-import { apiPath, type Cluster, mergePatch } from '#conductor/cluster/kubernetes/client/share-cluster.ts';
+import { apiPath, mergePatch } from '#conductor/cluster/kubernetes/client/share-cluster.ts';
 import { applyDaemonSet, hasDaemonSet } from '#conductor/cluster/kubernetes/daemon-sets.ts';
 import { drainNode } from '#conductor/cluster/kubernetes/drain-node.ts';
 import { type Guard, guardChanges } from '#conductor/cluster/kubernetes/guard-changes.ts';

@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import { isUnknownNode } from '#conductor/cluster/cluster-faults.ts';
+import type { Cluster, WatchChange } from '#conductor/cluster/kubernetes/client/cluster.ts';
 import { ClusterNode, isReady, nodesPath, readNode } from '#conductor/cluster/kubernetes/client/objects.ts';
 import { openCluster } from '#conductor/cluster/kubernetes/client/open-cluster.ts';
-import type { Cluster } from '#conductor/cluster/kubernetes/client/share-cluster.ts';
-import type { WatchChange } from '#conductor/cluster/kubernetes/client/watch.ts';
 
 /** The part of a node's object that says whether it is in service; a whole one has kilobytes of images. */
 export type WatchedNode = Pick<ClusterNode, 'metadata' | 'status'>;

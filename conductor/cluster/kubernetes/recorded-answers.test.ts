@@ -5,6 +5,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { isUnknownNode } from '#conductor/cluster/cluster-faults.ts';
 import { motion } from '#conductor/cluster/kubernetes/clear-labels.ts';
+import type { Cluster } from '#conductor/cluster/kubernetes/client/cluster.ts';
 import {
   ClusterNode,
   cordon,
@@ -17,7 +18,6 @@ import {
   readReady,
 } from '#conductor/cluster/kubernetes/client/objects.ts';
 import { openCluster } from '#conductor/cluster/kubernetes/client/open-cluster.ts';
-import type { Cluster } from '#conductor/cluster/kubernetes/client/share-cluster.ts';
 import { findDaemonSets } from '#conductor/cluster/kubernetes/daemon-sets.ts';
 import { listBudgets } from '#conductor/cluster/kubernetes/disruption-budgets.ts';
 import { findLastReady } from '#conductor/cluster/kubernetes/guard-changes.ts';

@@ -1,3 +1,4 @@
+import type { Cluster } from '#conductor/cluster/kubernetes/client/cluster.ts';
 import {
   ClusterNode,
   isCordoned,
@@ -8,7 +9,6 @@ import {
   podName,
   readNode,
 } from '#conductor/cluster/kubernetes/client/objects.ts';
-import type { Cluster } from '#conductor/cluster/kubernetes/client/share-cluster.ts';
 import { findDaemonSets } from '#conductor/cluster/kubernetes/daemon-sets.ts';
 import { type KeptPod, listBudgets } from '#conductor/cluster/kubernetes/disruption-budgets.ts';
 import { findLastReady, findMissingNodeRights } from '#conductor/cluster/kubernetes/guard-changes.ts';

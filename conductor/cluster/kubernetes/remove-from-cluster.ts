@@ -1,6 +1,7 @@
 import { type Announce, makeChanges } from '#conductor/cluster/cluster-changes.ts';
 import { isUnknownNode } from '#conductor/cluster/cluster-faults.ts';
 import { takeLabels } from '#conductor/cluster/kubernetes/clear-labels.ts';
+import type { Cluster } from '#conductor/cluster/kubernetes/client/cluster.ts';
 import { addedLabels, decommissionLabel, decommissionValue } from '#conductor/cluster/kubernetes/client/node-labels.ts';
 import {
   type ClusterNode,
@@ -13,7 +14,7 @@ import {
   readNode,
 } from '#conductor/cluster/kubernetes/client/objects.ts';
 import { isAbsent } from '#conductor/cluster/kubernetes/client/refusal.ts';
-import { apiPath, type Cluster } from '#conductor/cluster/kubernetes/client/share-cluster.ts';
+import { apiPath } from '#conductor/cluster/kubernetes/client/share-cluster.ts';
 import { findDaemonSets } from '#conductor/cluster/kubernetes/daemon-sets.ts';
 import { named } from '#conductor/cluster/kubernetes/evict-pods.ts';
 import { controllerOf, podFate } from '#conductor/cluster/kubernetes/plan-drain.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import type { Cluster } from '#conductor/cluster/kubernetes/client/cluster.ts';
 import { parse } from '#conductor/cluster/kubernetes/client/read-answer.ts';
-import type { Cluster } from '#conductor/cluster/kubernetes/client/share-cluster.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** A right as RBAC has it. */

@@ -1,5 +1,5 @@
+import type { Cluster } from '#conductor/cluster/kubernetes/client/cluster.ts';
 import { ClusterNode, listAll, nodesPath } from '#conductor/cluster/kubernetes/client/objects.ts';
-import type { Cluster } from '#conductor/cluster/kubernetes/client/share-cluster.ts';
 import type { RoundMessage } from '#conductor/cluster/repeat-rounds.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { isSameUuid, realUuid } from '#shared/machine-identity.ts';

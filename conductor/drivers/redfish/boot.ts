@@ -4,7 +4,6 @@ import {
   readIfThere,
   readLinkedSettings,
   readSettings,
-  type SettingsPlaces,
   settingsPlaces,
 } from '#conductor/drivers/redfish/bios/settings-places.ts';
 import {
@@ -22,7 +21,7 @@ import { attempted } from '#conductor/drivers/redfish/client/errors.ts';
 import { type Resource, readResource } from '#conductor/drivers/redfish/client/resource.ts';
 import { type Boot, ComputerSystem, SecureBoot } from '#conductor/drivers/redfish/client/schemas.ts';
 import { managerActions, type RedfishSystem } from '#conductor/drivers/redfish/client/system.ts';
-import { type Ask, writeUntilShown } from '#conductor/drivers/redfish/client/write-until-shown.ts';
+import { type Ask, type SettingsPlaces, writeUntilShown } from '#conductor/drivers/redfish/client/write-until-shown.ts';
 import { resetSystem } from '#conductor/drivers/redfish/power.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

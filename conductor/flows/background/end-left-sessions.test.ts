@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import { afterAll, beforeEach, expect, test } from 'vitest';
-import { createDrivers, type Drivers } from '#conductor/drivers/registry.ts';
+import { createDrivers, type Drivers } from '#conductor/drivers/table/registry.ts';
 import { endLeftSessions } from '#conductor/flows/background/end-left-sessions.ts';
 import { bmcSessions } from '#conductor/kernel/db/schema/bmc-session.ts';
 import { conductors } from '#conductor/kernel/db/schema/conductor.ts';

@@ -1,6 +1,6 @@
 import { and, isNotNull, ne } from 'drizzle-orm';
 import { addressUrl } from '#conductor/drivers/address-url.ts';
-import { findDriver } from '#conductor/drivers/driver-table.ts';
+import { findDriver } from '#conductor/drivers/table/driver-table.ts';
 import type { ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 

@@ -1,6 +1,7 @@
 import { staysInRamdisk } from '#conductor/flows/conductor-steps/leave-ramdisk.ts';
 import type { ConductorStep, StepContext } from '#conductor/flows/step-context.ts';
-import type { ConnectRequest, SwitchPortPlacement } from '#conductor/networks/connect-node.ts';
+import type { ConnectRequest } from '#conductor/networks/connect-node.ts';
+import type { SwitchPortPlacement } from '#conductor/networks/vifs/network-port.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { reserveBondNumbers } from '#conductor/nodes/ports/bond-numbers.ts';
 import { listVifs, recordSwitchPort } from '#conductor/nodes/ports/port-store.ts';

@@ -17,10 +17,11 @@ import { abortFlow, endFinished, type FinishedWork, failStep } from '#conductor/
 import { isHeld } from '#conductor/flows/engine/hold-flow.ts';
 import { changesNode } from '#conductor/flows/engine/post-step-hooks.ts';
 import { recordOutcome } from '#conductor/flows/engine/record-outcome.ts';
+import { loadStepContext, type Work } from '#conductor/flows/load-step-context.ts';
 import { updateFlow } from '#conductor/flows/log/flow-store.ts';
 import { noteSilence } from '#conductor/flows/log/note-silence.ts';
 import { recordStepEvents } from '#conductor/flows/log/step-log.ts';
-import { type ConductorStepOutcome, loadStepContext, type Work } from '#conductor/flows/step-context.ts';
+import type { ConductorStepOutcome } from '#conductor/flows/step-context.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import { together } from '#conductor/kernel/db/query/batches.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { CallOptions } from '#conductor/drivers/interfaces.ts';
-import type { Drivers } from '#conductor/drivers/registry.ts';
+import type { Drivers } from '#conductor/drivers/table/registry.ts';
 import { applyPowerTarget } from '#conductor/flows/engine/apply-targets.ts';
 import { claimLease } from '#conductor/nodes/node-lease.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';

@@ -1,6 +1,6 @@
 import type { EngineContext } from '#conductor/flows/context.ts';
+import type { Work } from '#conductor/flows/load-step-context.ts';
 import { prolongWaits, updateFlow } from '#conductor/flows/log/flow-store.ts';
-import type { Work } from '#conductor/flows/step-context.ts';
 import { worksOn } from '#conductor/kernel/conductors/node-conductor.ts';
 import type { FlowRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';

@@ -3,10 +3,10 @@ import { actOnStep, mayBeFollowed } from '#conductor/flows/engine/act-on-step.ts
 import { abortFlow, failStep, finishFlow } from '#conductor/flows/engine/finish-flow.ts';
 import { holdInMaintenance, leaveToOthers } from '#conductor/flows/engine/hold-flow.ts';
 import { nextAction } from '#conductor/flows/engine/next-action.ts';
+import type { Work } from '#conductor/flows/load-step-context.ts';
 import { listSteps } from '#conductor/flows/log/flow-store.ts';
 import { type FirstWork, readWork } from '#conductor/flows/log/read-work.ts';
 import { currentFault } from '#conductor/flows/log/step-fault.ts';
-import type { Work } from '#conductor/flows/step-context.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import { flowKinds, isBesideStates } from '#conductor/model/flows/flow-kinds.ts';
 import { isCleaningUp } from '#conductor/model/flows/flow-states.ts';

@@ -14,9 +14,9 @@ import {
   noNeutron,
   parseNetworkInterface,
   planNetworkMove,
-  type SwitchPortMove,
 } from '#conductor/networks/network-interfaces.ts';
 import type { NeutronLook } from '#conductor/networks/neutron/connect-by-neutron.ts';
+import type { SwitchPortMove } from '#conductor/networks/switch-port-move.ts';
 import { findInventory } from '#conductor/nodes/inspection/inventory-store.ts';
 import { compareCablesIn, describeMovedCable, describeUncompared } from '#conductor/nodes/inspection/moved-cables.ts';
 import { nameOthersPort } from '#conductor/nodes/node-ownership.ts';

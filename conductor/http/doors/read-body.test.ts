@@ -2,8 +2,8 @@ import { Hono } from 'hono';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { readCallersBodies, readStrangersBodies } from '#conductor/http/doors/read-body.ts';
 import { listen } from '#conductor/http/listen.ts';
+import type { ApiEnv } from '#conductor/http/routing/api-env.ts';
 import { bodyRows } from '#conductor/http/routing/body-rows.ts';
-import type { ApiEnv } from '#conductor/http/routing/define-routes.ts';
 
 const row = { ...bodyRows.report, isText: true } as const;
 

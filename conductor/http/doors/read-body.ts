@@ -4,8 +4,9 @@ import type { Context, Next } from 'hono';
 import { matchedRoutes } from 'hono/route';
 import { sourceOf } from '#conductor/http/doors/admit-strangers.ts';
 import { type BodyParts, partsOf } from '#conductor/http/doors/body-parts.ts';
+import type { ApiEnv } from '#conductor/http/routing/api-env.ts';
 import { type BodyRow, bodyRows } from '#conductor/http/routing/body-rows.ts';
-import { type ApiApp, type ApiEnv, bodyLimitsKey } from '#conductor/http/routing/define-routes.ts';
+import { type ApiApp, bodyLimitsKey } from '#conductor/http/routing/define-routes.ts';
 import { applicationFault } from '#conductor/http/routing/error-answers.ts';
 import { createJsonMeter, parseJson } from '#shared/peers/json-answers.ts';
 

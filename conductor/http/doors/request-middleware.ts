@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto';
 import type { Context, MiddlewareHandler } from 'hono';
 import { matchedRoutes } from 'hono/route';
 import { copyRequest } from '#conductor/http/doors/body-parts.ts';
+import type { ApiEnv } from '#conductor/http/routing/api-env.ts';
 import type { HttpContext } from '#conductor/http/routing/context.ts';
-import type { ApiApp, ApiEnv } from '#conductor/http/routing/define-routes.ts';
+import type { ApiApp } from '#conductor/http/routing/define-routes.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

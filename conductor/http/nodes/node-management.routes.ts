@@ -4,15 +4,9 @@ import { looseBoolean } from '#conductor/api/node-description.ts';
 import { BootDevice, BootDevices, Meanings, Validation } from '#conductor/api/node-parts.ts';
 import type { ManagementInterface } from '#conductor/drivers/interfaces.ts';
 import { validateNode } from '#conductor/flows/request/validate-node.ts';
+import type { ApiEnv } from '#conductor/http/routing/api-env.ts';
 import type { HttpContext } from '#conductor/http/routing/context.ts';
-import {
-  type ApiApp,
-  type ApiEnv,
-  answers,
-  originOf,
-  queryFlag,
-  routesOf,
-} from '#conductor/http/routing/define-routes.ts';
+import { type ApiApp, answers, originOf, queryFlag, routesOf } from '#conductor/http/routing/define-routes.ts';
 import { requireVersion } from '#conductor/http/routing/versions.ts';
 import { requireDriver } from '#conductor/http/service/conductors.routes.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';

@@ -1,7 +1,8 @@
 import type { Context } from 'hono';
 import { z } from 'zod';
+import type { ApiEnv } from '#conductor/http/routing/api-env.ts';
 import type { HttpContext } from '#conductor/http/routing/context.ts';
-import { type ApiEnv, fieldsQuery, linksTo, originOf, queryFlag } from '#conductor/http/routing/define-routes.ts';
+import { fieldsQuery, linksTo, originOf, queryFlag } from '#conductor/http/routing/define-routes.ts';
 import { pagingQuery, type VersionedFieldSet } from '#conductor/http/routing/list-queries.ts';
 import { requireVersion } from '#conductor/http/routing/versions.ts';
 import { namedConductor } from '#conductor/kernel/conductors/node-conductor.ts';

@@ -1,8 +1,9 @@
 import type { Context } from 'hono';
 import { z } from 'zod';
 import { Traits } from '#conductor/api/node-parts.ts';
+import type { ApiEnv } from '#conductor/http/routing/api-env.ts';
 import type { HttpContext } from '#conductor/http/routing/context.ts';
-import { type ApiApp, type ApiEnv, answers, originOf, routesOf } from '#conductor/http/routing/define-routes.ts';
+import { type ApiApp, answers, originOf, routesOf } from '#conductor/http/routing/define-routes.ts';
 import { requireVersion } from '#conductor/http/routing/versions.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import { TraitName } from '#conductor/model/trait-name.ts';

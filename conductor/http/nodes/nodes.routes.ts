@@ -17,15 +17,9 @@ import {
   toNodeFilter,
 } from '#conductor/http/nodes/node-queries.ts';
 import { requireUuid } from '#conductor/http/resources/mount-resource.ts';
+import type { ApiEnv } from '#conductor/http/routing/api-env.ts';
 import type { HttpContext } from '#conductor/http/routing/context.ts';
-import {
-  type ApiApp,
-  type ApiEnv,
-  answers,
-  originOf,
-  queryFlag,
-  routesOf,
-} from '#conductor/http/routing/define-routes.ts';
+import { type ApiApp, answers, originOf, queryFlag, routesOf } from '#conductor/http/routing/define-routes.ts';
 import {
   chooseFieldsAt,
   chooseListFieldsAt,

@@ -6,10 +6,10 @@ import { createAllocations, namedNode, tryAllocation } from '#conductor/allocati
 import { Allocation, AllocationRequest, allocationFields } from '#conductor/api/allocations.ts';
 import { AllocationTrial, NewAllocation } from '#conductor/api/node-parts.ts';
 import { pageOf } from '#conductor/api/values.ts';
+import type { ApiEnv } from '#conductor/http/routing/api-env.ts';
 import type { HttpContext } from '#conductor/http/routing/context.ts';
 import {
   type ApiApp,
-  type ApiEnv,
   answers,
   fieldsQuery,
   linksTo,

@@ -5,8 +5,9 @@ import {
   type ListQuery,
   type ResourcePlace,
 } from '#conductor/http/resources/resource-routes.ts';
+import type { ApiEnv } from '#conductor/http/routing/api-env.ts';
 import type { HttpContext } from '#conductor/http/routing/context.ts';
-import { type ApiApp, type ApiEnv, linksTo, originOf } from '#conductor/http/routing/define-routes.ts';
+import { type ApiApp, linksTo, originOf } from '#conductor/http/routing/define-routes.ts';
 import {
   chooseFieldsAt,
   chooseListFieldsAt,

@@ -3,10 +3,16 @@ import type { SettingInForce } from '#conductor/api/records.ts';
 import type { AuthConfig, BootConfig, TlsConfig } from '#conductor/auth/auth-settings.ts';
 import type { Authenticator } from '#conductor/auth/authenticator.ts';
 import type { ConnectionShares } from '#conductor/http/routing/share-connections.ts';
-import type { CertificateWatch } from '#conductor/http/watch-certificate.ts';
-import type { KeptService } from '#conductor/kernel/wake-loop.ts';
 import type { SitesConfig, SitesContext } from '#conductor/sites/context.ts';
 import type { WebhooksConfig } from '#conductor/webhooks/webhook-settings.ts';
+import type { KeptService } from '#shared/process/keep-running.ts';
+
+/** The end of the API's certificate, as operators hear of it. */
+export interface CertificateWatch {
+  /** Sentence for `/readyz` from 14 days before the end on; `undefined` = all is well. */
+  readonly trouble: () => string | undefined;
+  readonly close: () => void;
+}
 
 export interface HttpConfig extends SitesConfig, WebhooksConfig {
   readonly port: number;

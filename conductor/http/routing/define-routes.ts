@@ -4,28 +4,11 @@ import type { JSONParsed } from 'hono/utils/types';
 import { type ZodError, z } from 'zod';
 import { looseBoolean } from '#conductor/api/node-description.ts';
 import type { Answer } from '#conductor/api/values.ts';
+import type { ApiEnv } from '#conductor/http/routing/api-env.ts';
 import { type BodyRowName, bodyRows } from '#conductor/http/routing/body-rows.ts';
 import { requireEndpoint, requireMethod } from '#conductor/http/routing/versions.ts';
-import type { Caller } from '#conductor/kernel/caller.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { firstIssues } from '#shared/errors/describe-issues.ts';
-
-export interface ApiEnv {
-  Variables: {
-    /** Minor of the microversion in use. */
-    version: number;
-    /** `https://baton.example`; absent = as the client reached it. */
-    apiUrl: string | undefined;
-    requestId: string;
-    caller: Caller;
-    /** Nothing was sent. */
-    isEmpty: boolean;
-    /** Bytes as they came, where they are not JSON (`read-body.ts`). */
-    body: Buffer;
-    /** It is JSON in which characters stand by their numbers. */
-    hasEscapes: boolean;
-  };
-}
 
 export type ApiApp = OpenAPIHono<ApiEnv>;
 

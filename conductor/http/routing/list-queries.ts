@@ -1,6 +1,7 @@
 import type { Context } from 'hono';
 import { z } from 'zod';
-import { type ApiEnv, fieldsQuery, originOf, queryFlag } from '#conductor/http/routing/define-routes.ts';
+import type { ApiEnv } from '#conductor/http/routing/api-env.ts';
+import { fieldsQuery, originOf, queryFlag } from '#conductor/http/routing/define-routes.ts';
 import { requireVersion } from '#conductor/http/routing/versions.ts';
 import { isUuid } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';

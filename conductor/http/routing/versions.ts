@@ -1,6 +1,6 @@
 import type { MiddlewareHandler } from 'hono';
 import { HTTPException } from 'hono/http-exception';
-import type { ApiEnv } from '#conductor/http/routing/define-routes.ts';
+import type { ApiEnv } from '#conductor/http/routing/api-env.ts';
 import { frameworkFault } from '#conductor/http/routing/error-answers.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

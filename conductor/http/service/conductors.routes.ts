@@ -4,16 +4,9 @@ import { Driver, type DriverAnswer, Meanings, Shards } from '#conductor/api/node
 import { Conductor as ConductorAnswer } from '#conductor/api/records.ts';
 import { pageOf } from '#conductor/api/values.ts';
 import type { DriverDefinition } from '#conductor/drivers/driver-definition.ts';
+import type { ApiEnv } from '#conductor/http/routing/api-env.ts';
 import type { HttpContext } from '#conductor/http/routing/context.ts';
-import {
-  type ApiApp,
-  type ApiEnv,
-  answers,
-  linksTo,
-  originOf,
-  queryFlag,
-  routesOf,
-} from '#conductor/http/routing/define-routes.ts';
+import { type ApiApp, answers, linksTo, originOf, queryFlag, routesOf } from '#conductor/http/routing/define-routes.ts';
 import {
   chooseFields,
   chooseListFields,

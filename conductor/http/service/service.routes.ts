@@ -13,8 +13,8 @@ import {
 } from '#conductor/http/routing/define-routes.ts';
 import { maximumMinor, minimumMinor } from '#conductor/http/routing/versions.ts';
 import { scrape } from '#conductor/kernel/metrics/scrape.ts';
-import { inTime } from '#conductor/kernel/wake-loop.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
+import { inTime } from '#shared/in-time.ts';
 
 const versionRoute = routesOf('versions');
 

@@ -3,8 +3,9 @@ import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
 import { z } from 'zod';
 import { readCredentials } from '#conductor/auth/authenticator.ts';
 import type { Credentials, Sessions } from '#conductor/auth/sessions.ts';
+import type { ApiEnv } from '#conductor/http/routing/api-env.ts';
 import type { HttpContext } from '#conductor/http/routing/context.ts';
-import { type ApiApp, type ApiEnv, answers, routesOf } from '#conductor/http/routing/define-routes.ts';
+import { type ApiApp, answers, routesOf } from '#conductor/http/routing/define-routes.ts';
 import { roles } from '#conductor/kernel/caller.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

@@ -3,8 +3,8 @@ import { Versions } from '#conductor/api/service.ts';
 import type { HttpContext } from '#conductor/http/routing/context.ts';
 import { type ApiApp, answers, routesOf } from '#conductor/http/routing/define-routes.ts';
 import { airshipPath } from '#conductor/http/sites/airship-values.ts';
-import { inTime } from '#conductor/kernel/wake-loop.ts';
 import { errorCode } from '#shared/errors/app-error.ts';
+import { inTime } from '#shared/in-time.ts';
 
 const route = routesOf("site health (Airship's)");
 const pingTimeoutMs = 2_000;

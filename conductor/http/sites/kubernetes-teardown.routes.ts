@@ -15,8 +15,9 @@ import {
 } from '#conductor/cluster/kubernetes/node-steps.ts';
 import { rehearseDrain } from '#conductor/cluster/kubernetes/rehearse-drain.ts';
 import { requireNoFlowOn } from '#conductor/flows/request/require-no-flow.ts';
+import type { ApiEnv } from '#conductor/http/routing/api-env.ts';
 import type { HttpContext } from '#conductor/http/routing/context.ts';
-import { type ApiApp, type ApiEnv, answers, queryFlag, routesOf } from '#conductor/http/routing/define-routes.ts';
+import { type ApiApp, answers, queryFlag, routesOf } from '#conductor/http/routing/define-routes.ts';
 import { answerStatus } from '#conductor/http/routing/error-answers.ts';
 import { airshipPath } from '#conductor/http/sites/airship-values.ts';
 import { recordByHand } from '#conductor/http/sites/record-by-hand.ts';

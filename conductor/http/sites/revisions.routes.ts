@@ -1,8 +1,9 @@
 import type { Context } from 'hono';
 import { z } from 'zod';
 import { CollectionChanges, DocumentChanges, Documents, Revision, Revisions, Tags } from '#conductor/api/sites.ts';
+import type { ApiEnv } from '#conductor/http/routing/api-env.ts';
 import type { HttpContext } from '#conductor/http/routing/context.ts';
-import { type ApiApp, type ApiEnv, answers, originOf, routesOf } from '#conductor/http/routing/define-routes.ts';
+import { type ApiApp, answers, originOf, routesOf } from '#conductor/http/routing/define-routes.ts';
 import {
   airshipFlag,
   airshipPath,

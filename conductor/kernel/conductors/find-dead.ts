@@ -2,13 +2,13 @@ import { and, eq, gt, isNull, sql } from 'drizzle-orm';
 import { isOlderThan, lifeEndsWithSession } from '#conductor/kernel/conductors/conductor-store.ts';
 import { conductorLock } from '#conductor/kernel/conductors/register.ts';
 import type { KernelContext } from '#conductor/kernel/context.ts';
-import { selfFenceMs } from '#conductor/kernel/db/life.ts';
-import { lockKey } from '#conductor/kernel/db/lock-key.ts';
-import type { Queryable } from '#conductor/kernel/db/open.ts';
+import type { Queryable } from '#conductor/kernel/db/query/queryable.ts';
 import { conductors } from '#conductor/kernel/db/schema/conductor.ts';
 import { nodeLeases } from '#conductor/kernel/db/schema/node.ts';
 import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import { webhookDeliveries } from '#conductor/kernel/db/schema/webhook.ts';
+import { selfFenceMs } from '#conductor/kernel/db/session/life.ts';
+import { lockKey } from '#conductor/kernel/db/session/lock-key.ts';
 
 type Context = Pick<KernelContext, 'db' | 'log'> & { readonly config: Pick<KernelContext['config'], 'conductorName'> };
 

@@ -1,9 +1,10 @@
 import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { findConductor } from '#conductor/kernel/conductors/conductor-store.ts';
-import { joinRegister, type Register, type RegisterOptions } from '#conductor/kernel/conductors/register.ts';
+import { joinRegister, type RegisterOptions } from '#conductor/kernel/conductors/register.ts';
+import type { Register } from '#conductor/kernel/context.ts';
 import type { Database } from '#conductor/kernel/db/open.ts';
-import type { SessionLock } from '#conductor/kernel/db/session-locks.ts';
+import type { SessionLock } from '#conductor/kernel/db/session/session-locks.ts';
 import { createMetrics } from '#conductor/kernel/metrics/metrics.ts';
 import { systemClock } from '#shared/clock.ts';
 import { silentLog } from '#shared/log.ts';

@@ -6,29 +6,16 @@ import {
   recordConductorHeartbeat,
   recordConductorStop,
 } from '#conductor/kernel/conductors/conductor-store.ts';
-import type { KernelConfig } from '#conductor/kernel/context.ts';
+import type { KernelConfig, Register } from '#conductor/kernel/context.ts';
 import type { Database } from '#conductor/kernel/db/open.ts';
 import type { ConductorRow } from '#conductor/kernel/db/schema/conductor.ts';
-import type { SessionLock } from '#conductor/kernel/db/session-locks.ts';
+import type { SessionLock } from '#conductor/kernel/db/session/session-locks.ts';
 import type { Metrics } from '#conductor/kernel/metrics/metrics.ts';
 import { startPeriodicTasks } from '#conductor/kernel/wake-loop.ts';
 import type { Clock } from '#shared/clock.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
 import { retry } from '#shared/retry.ts';
-
-/** This conductor's place among all on its database, and what it knows of the others. */
-export interface Register {
-  /** The conductors that are alive, read now; this one is among them until it says good-bye. */
-  live(): Promise<readonly ConductorRow[]>;
-  /** The same without asking, as of this conductor's last heartbeat at the latest. */
-  recent(): readonly ConductorRow[];
-  /** Resolves when another process has taken this one's name, because this one seemed dead: it must end. */
-  readonly superseded: Promise<AppError>;
-  /** Says good-bye: others take its work. */
-  leave(): Promise<void>;
-  close(): Promise<void>;
-}
 
 /** A process that was killed has let go of its name already, unless it is just ending. */
 const nameTries = 30;

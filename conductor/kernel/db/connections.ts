@@ -11,13 +11,13 @@ import {
   types,
 } from 'pg';
 import type { Mark } from '#conductor/kernel/db/answered.ts';
-import { aim, type Server, serverOf } from '#conductor/kernel/db/hosts.ts';
-import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { ArrayQuery } from '#conductor/kernel/db/query/array-query.ts';
 import { together } from '#conductor/kernel/db/query/batches.ts';
 import { JoinedQuery, joinStatements } from '#conductor/kernel/db/query/joined-query.ts';
+import type { Queryable, Transaction } from '#conductor/kernel/db/query/queryable.ts';
 import { casing, dialect, type Send, sendBy } from '#conductor/kernel/db/query/statement.ts';
-import { collectRows, keepAliveInitialDelayMillis, writeRows } from '#conductor/kernel/db/session.ts';
+import { aim, type Server, serverOf } from '#conductor/kernel/db/session/hosts.ts';
+import { collectRows, keepAliveInitialDelayMillis, writeRows } from '#conductor/kernel/db/session/session.ts';
 import { markText } from '#conductor/kernel/db/timeline.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

@@ -1,5 +1,5 @@
 import { DrizzleQueryError, sql } from 'drizzle-orm';
-import type { Queryable } from '#conductor/kernel/db/open.ts';
+import type { Queryable } from '#conductor/kernel/db/query/queryable.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
 

@@ -2,15 +2,15 @@ import { type SQL, sql } from 'drizzle-orm';
 import { readMigrationFiles } from 'drizzle-orm/migrator';
 import { drizzle } from 'drizzle-orm/node-postgres';
 import { migrate } from 'drizzle-orm/node-postgres/migrator';
-import type { PgDatabase, PgQueryResultHKT } from 'drizzle-orm/pg-core';
 import { type Mark, rememberAnswers } from '#conductor/kernel/db/answered.ts';
 import { type InOrder, openConnections } from '#conductor/kernel/db/connections.ts';
 import { watchWrites } from '#conductor/kernel/db/faults.ts';
-import type { Life } from '#conductor/kernel/db/life.ts';
 import { type PrivateServer, startPrivateServer } from '#conductor/kernel/db/private-server/private-server.ts';
+import type { Queryable } from '#conductor/kernel/db/query/queryable.ts';
 import { rowsOf } from '#conductor/kernel/db/query/statement.ts';
-import { keepListening, waitForLock, withClient } from '#conductor/kernel/db/session.ts';
-import { createSessionLocks, type SessionLocks } from '#conductor/kernel/db/session-locks.ts';
+import type { Life } from '#conductor/kernel/db/session/life.ts';
+import { keepListening, waitForLock, withClient } from '#conductor/kernel/db/session/session.ts';
+import { createSessionLocks, type SessionLocks } from '#conductor/kernel/db/session/session-locks.ts';
 import { answersChannel, shareAnswers } from '#conductor/kernel/db/share-answers.ts';
 import { watchTimeline } from '#conductor/kernel/db/timeline.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -48,11 +48,7 @@ function day(milliseconds: number): string {
   return new Date(milliseconds).toISOString().slice(0, 16).replace('T', ' ');
 }
 
-/** Anything that can be asked: the database or a transaction on it. */
-export type Queryable = PgDatabase<PgQueryResultHKT>;
-
-/** A function that takes one can't be called without one. */
-export type Transaction = Parameters<Parameters<Queryable['transaction']>[0]>[0];
+export type { Queryable, Transaction } from '#conductor/kernel/db/query/queryable.ts';
 
 export interface Database {
   readonly db: Queryable;

@@ -9,7 +9,7 @@ import { type Database, openDatabase } from '#conductor/kernel/db/open.ts';
 import { rowsOf } from '#conductor/kernel/db/query/statement.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { databaseTimelines } from '#conductor/kernel/db/schema/timeline.ts';
-import { withClient } from '#conductor/kernel/db/session.ts';
+import { withClient } from '#conductor/kernel/db/session/session.ts';
 import { silentLog } from '#shared/log.ts';
 import { makeTestDatabase, type TestDatabase } from '#test/support/test-database.ts';
 

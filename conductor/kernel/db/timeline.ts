@@ -1,6 +1,6 @@
 import { type Answered, type Mark, type Memory, positionOf } from '#conductor/kernel/db/answered.ts';
 import { type Ask, holdAllNodes } from '#conductor/kernel/db/hold-all-nodes.ts';
-import { lockKey } from '#conductor/kernel/db/lock-key.ts';
+import { lockKey } from '#conductor/kernel/db/session/lock-key.ts';
 import { nodeFaults } from '#conductor/model/node-words.ts';
 import type { Log } from '#shared/log.ts';
 

@@ -1,10 +1,11 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import type { KernelContext } from '#conductor/kernel/context.ts';
 import { databaseFaultClass } from '#conductor/kernel/db/faults.ts';
 import type { AgentSessionRow } from '#conductor/kernel/db/schema/agent.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import { type MetricName, metricTable } from '#conductor/kernel/metrics/metric-table.ts';
 import { stepTitle } from '#conductor/model/flows/planned-step.ts';
+import type { Clock } from '#shared/clock.ts';
+import type { Log } from '#shared/log.ts';
 import { readOrigin } from '#shared/wire/progress.ts';
 
 type LabelOf<Name extends MetricName> = (typeof metricTable)[Name]['labels'][number];
@@ -56,7 +57,11 @@ export function countDatabaseFault(metrics: Pick<Metrics, 'databaseFaults'>, err
   if (faultClass !== undefined) metrics.databaseFaults.inc({ class: faultClass });
 }
 
-type MetricsContext = Pick<KernelContext, 'metrics' | 'clock' | 'log'>;
+interface MetricsContext {
+  readonly metrics: Metrics;
+  readonly clock: Clock;
+  readonly log: Log;
+}
 
 /** The state that a flow ends in, by the state in which its last step ended. */
 function endStateOf(flow: Pick<FlowRow, 'state'>): 'succeeded' | 'failed' | 'aborted' {

@@ -1,11 +1,11 @@
 import { sql } from 'drizzle-orm';
 import { z } from 'zod';
-import type { KernelContext } from '#conductor/kernel/context.ts';
-import type { Queryable } from '#conductor/kernel/db/open.ts';
+import type { Queryable } from '#conductor/kernel/db/query/queryable.ts';
 import { rowsOf } from '#conductor/kernel/db/query/statement.ts';
 import { fleetMetrics, metricTable } from '#conductor/kernel/metrics/metric-table.ts';
 import { countDatabaseFault, type Metrics } from '#conductor/kernel/metrics/metrics.ts';
 import { transientStates } from '#conductor/model/provision-states.ts';
+import type { Log } from '#shared/log.ts';
 
 /** Figures of the whole database, each with the labels of its metric (a null is an empty label). */
 const Fleet = z.array(
@@ -69,11 +69,18 @@ async function readFleet(db: Queryable, options: { readonly conductorTimeoutMs: 
 /** Operators name conductor groups as they like; the nodes of more groups than these are counted under `other`. */
 const maximumGroups = 50;
 
+interface ScrapeContext {
+  readonly db: Queryable;
+  readonly metrics: Metrics;
+  readonly config: Parameters<typeof readFleet>[1];
+  readonly log: Log;
+}
+
 /**
  * All metrics in Prometheus' text format. While the database is away the figures that come from it are absent, and
  * `baton_database_up` is 0.
  */
-export async function scrape(context: Pick<KernelContext, 'db' | 'metrics' | 'config' | 'log'>): Promise<string> {
+export async function scrape(context: ScrapeContext): Promise<string> {
   const { metrics } = context;
   const started = performance.now();
   let figures: FleetFigure[] = [];

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, open, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { readPrivateFile } from '#conductor/kernel/files.ts';
+import { readPrivateFile } from '#conductor/kernel/secrets/private-file.ts';
 import { createSecrets, type Secrets } from '#conductor/kernel/secrets/secrets.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

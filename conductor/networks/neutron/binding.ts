@@ -1,5 +1,5 @@
-import type { NetworkPort } from '#conductor/networks/network-interfaces.ts';
 import type { NeutronPort } from '#conductor/networks/neutron/neutron-client.ts';
+import type { NetworkPort } from '#conductor/networks/vifs/network-port.ts';
 
 /** A port group as Ironic writes it where it binds a port of Neutron to a node's port or port group. Pure. */
 

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import type { Destination } from '#conductor/networks/network-interfaces.ts';
 import {
   bonded,
   group,
@@ -9,6 +8,7 @@ import {
   tenant,
   twoPorts,
 } from '#conductor/networks/neutron/testing/neutron-world.ts';
+import type { Destination } from '#conductor/networks/vifs/network-port.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const world = neutronWorld();

@@ -1,6 +1,4 @@
 import type { NetworkPurpose } from '#conductor/model/network-purposes.ts';
-import type { SwitchPortPlacement } from '#conductor/networks/connect-node.ts';
-import type { Destination, NetworkPort } from '#conductor/networks/network-interfaces.ts';
 import { bind, unbind, waitUntilActive } from '#conductor/networks/neutron/bind-port.ts';
 import { bindingOf, type NeutronGroup, neutronFaults } from '#conductor/networks/neutron/binding.ts';
 import {
@@ -22,7 +20,8 @@ import {
   type WantedPort,
 } from '#conductor/networks/neutron/plan-bindings.ts';
 import { readVifs } from '#conductor/networks/neutron/read-vifs.ts';
-import { placeVifs, type Vif } from '#conductor/networks/place-vifs.ts';
+import type { Destination, NetworkPort, SwitchPortPlacement } from '#conductor/networks/vifs/network-port.ts';
+import { placeVifs, type Vif } from '#conductor/networks/vifs/place-vifs.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Ironic's `neutron` network interface: ports of Neutron are bound to a node's, and Neutron's drivers set the switches. */

@@ -1,8 +1,8 @@
 import { isIPv6 } from 'node:net';
 import { groupModeName } from '#conductor/model/switch-bond.ts';
-import type { NetworkPort } from '#conductor/networks/network-interfaces.ts';
 import { bondProperties, type NeutronGroup } from '#conductor/networks/neutron/binding.ts';
 import type { NeutronNetwork, NeutronPort, NeutronSubnet } from '#conductor/networks/neutron/neutron-client.ts';
+import type { NetworkPort } from '#conductor/networks/vifs/network-port.ts';
 
 /** A port of Neutron with what it is in. */
 export interface KnownVif {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { NetworkPort } from '#conductor/networks/network-interfaces.ts';
 import { type Binding, bindingDifferences } from '#conductor/networks/neutron/binding.ts';
 import type { NeutronNetwork, NeutronPort } from '#conductor/networks/neutron/neutron-client.ts';
+import type { NetworkPort } from '#conductor/networks/vifs/network-port.ts';
 
 /** Plans what Neutron is to be asked for, so that a node's ports are where they are to be. Pure. */
 

@@ -1,6 +1,6 @@
 import { isBond } from '#conductor/model/switch-bond.ts';
+import { holdsOthers, notBatons } from '#conductor/networks/bond-faults.ts';
 import { type NumberRange, type SwitchPortSetting, type SwitchPortState } from '#conductor/networks/switch-driver.ts';
-import { holdsOthers, notBatons } from '#conductor/networks/switches/bond-faults.ts';
 import {
   atoms,
   atomsOf,

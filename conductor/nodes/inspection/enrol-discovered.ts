@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { and, eq, inArray, isNotNull, or, type SQL, sql } from 'drizzle-orm';
-import { findDriver } from '#conductor/drivers/driver-table.ts';
-import { lockUntilEnd } from '#conductor/kernel/db/lock-key.ts';
+import { findDriver } from '#conductor/drivers/table/driver-table.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { isAmong } from '#conductor/kernel/db/query/statement.ts';
 import { type NodeRow, nodes } from '#conductor/kernel/db/schema/node.ts';
 import { nodeInventory } from '#conductor/kernel/db/schema/node-parts.ts';
 import { ports } from '#conductor/kernel/db/schema/port.ts';
+import { lockUntilEnd } from '#conductor/kernel/db/session/lock-key.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { NodesContext } from '#conductor/nodes/context.ts';
 import { listMissing } from '#conductor/nodes/driver-info.ts';

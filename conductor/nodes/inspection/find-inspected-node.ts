@@ -1,6 +1,6 @@
 import { and, eq, inArray, type SQL, sql } from 'drizzle-orm';
 import { addressUrl } from '#conductor/drivers/address-url.ts';
-import { addressFields } from '#conductor/drivers/bmc-address.ts';
+import { addressFields } from '#conductor/drivers/table/bmc-address.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { isAmong } from '#conductor/kernel/db/query/statement.ts';
 import { type NodeRow, nodes } from '#conductor/kernel/db/schema/node.ts';

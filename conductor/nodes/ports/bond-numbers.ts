@@ -1,8 +1,8 @@
 import { and, eq, inArray, isNotNull, ne, sql } from 'drizzle-orm';
-import { lockUntilEnd } from '#conductor/kernel/db/lock-key.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { isAmong } from '#conductor/kernel/db/query/statement.ts';
 import { type PortgroupRow, type PortRow, portgroups, ports } from '#conductor/kernel/db/schema/port.ts';
+import { lockUntilEnd } from '#conductor/kernel/db/session/lock-key.ts';
 import { bondOf } from '#conductor/networks/bonds.ts';
 import { findSwitch, type Networks, type SwitchEntry } from '#conductor/networks/networks-file.ts';
 import { chooseBondNumber, isBondedBy } from '#conductor/networks/place-bonds.ts';

@@ -6,7 +6,7 @@ import { deleteBy } from '#conductor/kernel/db/query/table-writer.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { nodeVifs } from '#conductor/kernel/db/schema/node-parts.ts';
 import { type PortRow, ports, type SwitchPortRow, switchPorts } from '#conductor/kernel/db/schema/port.ts';
-import type { Vif } from '#conductor/networks/place-vifs.ts';
+import type { Vif } from '#conductor/networks/vifs/place-vifs.ts';
 import { findNode } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

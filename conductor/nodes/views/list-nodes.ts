@@ -1,6 +1,6 @@
 import { and, asc, count, desc, eq, ilike, isNotNull, isNull, or, type SQL, sql } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
-import { drivers } from '#conductor/drivers/driver-table.ts';
+import { drivers } from '#conductor/drivers/table/driver-table.ts';
 import { conductorOfNode } from '#conductor/kernel/conductors/node-conductor.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { nodeLeases, nodes } from '#conductor/kernel/db/schema/node.ts';

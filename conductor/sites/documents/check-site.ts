@@ -1,4 +1,4 @@
-import { findDriver } from '#conductor/drivers/driver-table.ts';
+import { findDriver } from '#conductor/drivers/table/driver-table.ts';
 import type { SiteFault } from '#conductor/model/site/site-report.ts';
 import type { GroupDefinition, Selector, Strategy } from '#conductor/model/site/site-run.ts';
 import type { ReadNodes } from '#conductor/sites/documents/read-nodes.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { ConfigDriveDocuments } from '#conductor/boot/config-drive.ts';
 import type { DriverField } from '#conductor/drivers/driver-definition.ts';
-import { drivers } from '#conductor/drivers/driver-table.ts';
+import { drivers } from '#conductor/drivers/table/driver-table.ts';
 import { expected } from '#conductor/model/expected.ts';
 import { checksumForms, parseImageChecksum } from '#conductor/model/image-checksum.ts';
 import { TraitName } from '#conductor/model/trait-name.ts';

@@ -2,7 +2,7 @@ import { BlockList, isIP, isIPv6 } from 'node:net';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { DrydockDocuments, DrydockLink, DrydockNetwork } from '#conductor/sites/documents/drydock-documents.ts';
 import type { NodeDesign } from '#conductor/sites/documents/node-design.ts';
-import type { Report } from '#conductor/sites/documents/site-node.ts';
+import type { Report } from '#conductor/sites/documents/report-fault.ts';
 import { type Wire, wiresOf } from '#conductor/sites/documents/site-ports.ts';
 
 /**

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { drivers } from '#conductor/drivers/driver-table.ts';
+import { drivers } from '#conductor/drivers/table/driver-table.ts';
 import { oobTypes } from '#conductor/sites/documents/node-design.ts';
 import { faultText, goodNode, readText, yamlOf } from '#conductor/sites/documents/testing/read-text.ts';
 

@@ -1,11 +1,12 @@
 import type { DriverDefinition } from '#conductor/drivers/driver-definition.ts';
-import { drivers } from '#conductor/drivers/driver-table.ts';
+import { drivers } from '#conductor/drivers/table/driver-table.ts';
 import { parseImageChecksum } from '#conductor/model/image-checksum.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { SiteFault } from '#conductor/model/site/site-report.ts';
 import { nodeNameFault } from '#conductor/nodes/node-fields.ts';
 import type { DrydockDocuments, HardwareProfile } from '#conductor/sites/documents/drydock-documents.ts';
 import { type NodeDesign, oobTypes } from '#conductor/sites/documents/node-design.ts';
+import type { Report } from '#conductor/sites/documents/report-fault.ts';
 import { fieldFault } from '#conductor/sites/documents/schema-faults.ts';
 import { siteNetworkData } from '#conductor/sites/documents/site-network-data.ts';
 import { sitePorts } from '#conductor/sites/documents/site-ports.ts';
@@ -14,9 +15,6 @@ import { AppError } from '#shared/errors/app-error.ts';
 
 /** Any microversion that knows all characters of a node's name. */
 const nameVersion = 10;
-
-/** Adds a fault of the node; messages have no names of nodes in them, so that equal ones can be reported once. */
-export type Report = (path: readonly PropertyKey[], message: string, name: string, level?: SiteFault['level']) => void;
 
 /**
  * A node as its document and the profiles beneath it (`mergeDesigns`) have it. Pure. With faults it is as good as it can

@@ -1,5 +1,5 @@
 import type { NodeDesign } from '#conductor/sites/documents/node-design.ts';
-import type { Report } from '#conductor/sites/documents/site-node.ts';
+import type { Report } from '#conductor/sites/documents/report-fault.ts';
 import type { SitePort } from '#conductor/sites/site.ts';
 
 /** The ports that a node's interfaces are: those whose MAC address is known. */

@@ -8,7 +8,7 @@ import { siteNodes } from '#conductor/kernel/db/schema/site.ts';
 import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import { openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { RequestedStep } from '#conductor/model/flows/planned-step.ts';
-import type { Vif } from '#conductor/networks/place-vifs.ts';
+import type { Vif } from '#conductor/networks/vifs/place-vifs.ts';
 import { changeNode } from '#conductor/nodes/change/change-node.ts';
 import { attachNetwork, detachNetwork } from '#conductor/nodes/ports/attach-vif.ts';
 import { listNodePorts } from '#conductor/nodes/ports/port-store.ts';

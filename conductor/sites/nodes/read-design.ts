@@ -8,7 +8,7 @@ import { volumeTargets } from '#conductor/kernel/db/schema/volume.ts';
 import { openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { RequestedStep } from '#conductor/model/flows/planned-step.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
-import type { Vif } from '#conductor/networks/place-vifs.ts';
+import type { Vif } from '#conductor/networks/vifs/place-vifs.ts';
 import { hasFakeDeploy, interfaceOf } from '#conductor/nodes/node-interfaces.ts';
 import { listTraits } from '#conductor/nodes/traits.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';

@@ -1,6 +1,6 @@
 import { and, asc, eq, inArray, sql } from 'drizzle-orm';
 import type { PluginAnswer, PluginDetailAnswer, PluginOrderAnswer, PluginTaskAnswer } from '#conductor/api/sites.ts';
-import type { PluginFiles, WhichPlugin } from '#conductor/flows/context.ts';
+import type { PluginFiles, WhichPlugin } from '#conductor/flows/flows-config.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { type PluginRow, plugins } from '#conductor/kernel/db/schema/site.ts';
 import type { OrderedTask } from '#conductor/sites/plugins/order-tasks.ts';

@@ -1,5 +1,4 @@
 import { and, asc, desc, eq, inArray, max, type SQL, sql } from 'drizzle-orm';
-import { lockUntilEnd } from '#conductor/kernel/db/lock-key.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { together } from '#conductor/kernel/db/query/batches.ts';
 import {
@@ -10,6 +9,7 @@ import {
   siteRevisions,
   siteRevisionTags,
 } from '#conductor/kernel/db/schema/site.ts';
+import { lockUntilEnd } from '#conductor/kernel/db/session/lock-key.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { type RevisionRole, revisionRoles } from '#conductor/model/site/revision-roles.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';

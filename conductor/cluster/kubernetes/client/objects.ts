@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { type Announce, makeChanges } from '#conductor/cluster/cluster-changes.ts';
+import type { Cluster } from '#conductor/cluster/kubernetes/client/cluster.ts';
 import { notUnderstood, parse, readPage } from '#conductor/cluster/kubernetes/client/read-answer.ts';
 import { isAbsent } from '#conductor/cluster/kubernetes/client/refusal.ts';
-import { apiPath, type Cluster, mergePatch } from '#conductor/cluster/kubernetes/client/share-cluster.ts';
+import { apiPath, mergePatch } from '#conductor/cluster/kubernetes/client/share-cluster.ts';
 import { newRemark, remarkError } from '#conductor/model/remarks/remark-words.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

@@ -5,11 +5,11 @@ import type { Dispatcher } from 'undici';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { isUntrusted } from '#conductor/cluster/cluster-faults.ts';
+import type { Cluster, Reply, RequestOptions } from '#conductor/cluster/kubernetes/client/cluster.ts';
 import { isAccessFault, refusalOf } from '#conductor/cluster/kubernetes/client/refusal.ts';
-import type { Cluster, Reply, RequestOptions } from '#conductor/cluster/kubernetes/client/share-cluster.ts';
 import { keepWatching } from '#conductor/cluster/kubernetes/client/watch.ts';
-import { inTime } from '#conductor/kernel/wake-loop.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { inTime } from '#shared/in-time.ts';
 import { askPeer, askPeerForStatus, openPeerLines, type PeerRequest } from '#shared/peers/ask-peer.ts';
 
 interface ClusterOptions {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Reply } from '#conductor/cluster/kubernetes/client/share-cluster.ts';
+import type { Reply } from '#conductor/cluster/kubernetes/client/cluster.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 interface Page<Item> {

@@ -1,18 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
+import type { Reply, WatchChange } from '#conductor/cluster/kubernetes/client/cluster.ts';
 import { readPage } from '#conductor/cluster/kubernetes/client/read-answer.ts';
-import type { Reply } from '#conductor/cluster/kubernetes/client/share-cluster.ts';
 import type { openPeerLines } from '#shared/peers/ask-peer.ts';
 
 const Event = z.looseObject({
   type: z.string(),
   object: z.looseObject({ metadata: z.looseObject({ resourceVersion: z.string().optional() }).optional() }),
 });
-
-export type WatchChange =
-  /** All that there is: at the start, and whenever something may have been missed. */
-  | { readonly type: 'LISTED'; readonly items: readonly unknown[] }
-  | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: unknown };
 
 type Answer = ReturnType<typeof openPeerLines>;
 

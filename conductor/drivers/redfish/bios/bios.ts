@@ -3,18 +3,14 @@ import type { BiosInterface, BiosProgress } from '#conductor/drivers/interfaces.
 import { type RegistryAttribute, readAttributeRegistry } from '#conductor/drivers/redfish/bios/bios-registry.ts';
 import { Bios, biosPlace, failuresOf } from '#conductor/drivers/redfish/bios/bios-resource.ts';
 import { requireWaiting } from '#conductor/drivers/redfish/bios/bios-waiting.ts';
-import {
-  type LinkedSettings,
-  readSettings,
-  type SettingsPlaces,
-  settingsPlaces,
-} from '#conductor/drivers/redfish/bios/settings-places.ts';
+import { type LinkedSettings, readSettings, settingsPlaces } from '#conductor/drivers/redfish/bios/settings-places.ts';
 import type { RedfishClient } from '#conductor/drivers/redfish/client/client.ts';
 import { attempted, httpStatusOf } from '#conductor/drivers/redfish/client/errors.ts';
 import { patchResource, type Resource, readResource } from '#conductor/drivers/redfish/client/resource.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/client/system.ts';
 import { peekTask } from '#conductor/drivers/redfish/client/task.ts';
 import type { RedfishAnswer } from '#conductor/drivers/redfish/client/transport.ts';
+import type { SettingsPlaces } from '#conductor/drivers/redfish/client/write-until-shown.ts';
 import { type BiosSetting, bareSetting, type WantedBiosSetting, withoutPassword } from '#shared/bios/bios-setting.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 

@@ -3,6 +3,7 @@ import type { RedfishClient } from '#conductor/drivers/redfish/client/client.ts'
 import { httpStatusOf, placeNamedBy } from '#conductor/drivers/redfish/client/errors.ts';
 import { type Resource, readResource } from '#conductor/drivers/redfish/client/resource.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/client/system.ts';
+import type { Place, SettingsPlaces } from '#conductor/drivers/redfish/client/write-until-shown.ts';
 import { errorCode } from '#shared/errors/app-error.ts';
 
 /**
@@ -13,23 +14,11 @@ import { errorCode } from '#shared/errors/app-error.ts';
 /** Names of settings resources below the resource, in BMCs that have no link to them. */
 const wellKnown = ['SD', 'Settings'];
 
-export interface Place<T> extends Pick<Resource<T>, 'path' | 'etag'> {
-  /** `undefined` = it can't be read: some take writes alone. */
-  readonly data: T | undefined;
-}
-
 interface Settled {
   readonly '@Redfish.Settings'?:
     | { readonly SettingsObject?: { readonly '@odata.id': string } | null | undefined }
     | null
     | undefined;
-}
-
-export interface SettingsPlaces<T> {
-  /** The next one to try; `undefined` = there is none. */
-  next(signal: AbortSignal): Promise<Place<T> | undefined>;
-  /** Whether a refusal says that this is not the place; where it names another, that comes next. */
-  isElsewhere(error: unknown): boolean;
 }
 
 /**

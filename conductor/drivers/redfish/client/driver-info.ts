@@ -4,10 +4,15 @@ import { fieldText } from '#conductor/drivers/call-deadline.ts';
 import type { DriverField } from '#conductor/drivers/driver-definition.ts';
 import { fieldFaultBy } from '#conductor/drivers/field-fault.ts';
 import { type BmcTls, requireCiphers, tlsVersions } from '#conductor/drivers/redfish/client/bmc-tls.ts';
-import type { MediaTrust } from '#conductor/drivers/redfish/media/media-trust.ts';
 import { readAuthorities, systemAuthorities } from '#conductor/kernel/files.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { describeIssues } from '#shared/errors/describe-issues.ts';
+
+/**
+ * Whether a BMC verifies the certificate of the server that it fetches an image from: `undefined` = as it does by itself;
+ * `true` by its own authorities; PEM certificates: by these.
+ */
+export type MediaTrust = boolean | readonly string[] | undefined;
 
 /** How to reach one BMC; from a node's `driver_info`, with Ironic's keys. */
 export interface RedfishConnection extends BmcTls {

@@ -1,11 +1,23 @@
 import { stoppedError } from '#conductor/drivers/call-deadline.ts';
-import type { Place, SettingsPlaces } from '#conductor/drivers/redfish/bios/settings-places.ts';
 import { asksForReset, httpStatusOf, isRefusal } from '#conductor/drivers/redfish/client/errors.ts';
+import type { Resource } from '#conductor/drivers/redfish/client/resource.ts';
 import { patchResource } from '#conductor/drivers/redfish/client/resource.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/client/system.ts';
 import { finishTask } from '#conductor/drivers/redfish/client/task.ts';
 import type { RedfishAnswer } from '#conductor/drivers/redfish/client/transport.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+
+export interface Place<T> extends Pick<Resource<T>, 'path' | 'etag'> {
+  /** `undefined` = it can't be read: some take writes alone. */
+  readonly data: T | undefined;
+}
+
+export interface SettingsPlaces<T> {
+  /** The next one to try; `undefined` = there is none. */
+  next(signal: AbortSignal): Promise<Place<T> | undefined>;
+  /** Whether a refusal says that this is not the place; where it names another, that comes next. */
+  isElsewhere(error: unknown): boolean;
+}
 
 /** Milliseconds before a BMC is asked again what it shows, doubled each time; after the last it has not done it. */
 const firstLookMs = 250;

@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { z } from 'zod';
 import { readEach, readMemberPaths } from '#conductor/drivers/redfish/client/collection.ts';
+import type { MediaTrust } from '#conductor/drivers/redfish/client/driver-info.ts';
 import { httpStatusOf } from '#conductor/drivers/redfish/client/errors.ts';
 import { patchResource, readResource } from '#conductor/drivers/redfish/client/resource.ts';
 import { lenient } from '#conductor/drivers/redfish/client/schemas.ts';
@@ -8,12 +9,6 @@ import type { RedfishSystem } from '#conductor/drivers/redfish/client/system.ts'
 import { finishTask } from '#conductor/drivers/redfish/client/task.ts';
 import { type MediaSlot, VirtualMedia } from '#conductor/drivers/redfish/media/media-slots.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-
-/**
- * Whether a BMC verifies the certificate of the server that it fetches an image from: `undefined` = as it does by itself;
- * `true` by its own authorities; PEM certificates: by these.
- */
-export type MediaTrust = boolean | readonly string[] | undefined;
 
 const Certificate = z.looseObject({ CertificateString: lenient(z.string()), Fingerprint: lenient(z.string()) });
 

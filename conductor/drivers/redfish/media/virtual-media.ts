@@ -1,5 +1,6 @@
 import { callDeadline } from '#conductor/drivers/call-deadline.ts';
 import type { VirtualMediaInterface } from '#conductor/drivers/interfaces.ts';
+import type { MediaTrust } from '#conductor/drivers/redfish/client/driver-info.ts';
 import { attempted } from '#conductor/drivers/redfish/client/errors.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/client/system.ts';
 import {
@@ -16,7 +17,7 @@ import {
   readSlots,
   slotState,
 } from '#conductor/drivers/redfish/media/media-slots.ts';
-import { type MediaTrust, setMediaTrust } from '#conductor/drivers/redfish/media/media-trust.ts';
+import { setMediaTrust } from '#conductor/drivers/redfish/media/media-trust.ts';
 import { AppError, errorChain, errorCode, isRetryable } from '#shared/errors/app-error.ts';
 
 /** BMCs answer once they have looked at the image, which they fetch for it. */

@@ -11,7 +11,7 @@ import {
 } from '#conductor/kernel/db/backup/reach-database.ts';
 import { holdAllNodes } from '#conductor/kernel/db/hold-all-nodes.ts';
 import { describeNewer, knownMigration } from '#conductor/kernel/db/open.ts';
-import { waitForLock } from '#conductor/kernel/db/session.ts';
+import { waitForLock } from '#conductor/kernel/db/session/session.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Schemas of the tables, as the migrations name it, and of the list of migrations that the database has seen. */

@@ -4,7 +4,7 @@ import { Client } from 'pg';
 import { startPrivateServer } from '#conductor/kernel/db/private-server/private-server.ts';
 import { clusterUrl } from '#conductor/kernel/db/private-server/server-process.ts';
 import { readDatabaseVersion } from '#conductor/kernel/db/private-server/server-programs.ts';
-import { withClient } from '#conductor/kernel/db/session.ts';
+import { withClient } from '#conductor/kernel/db/session/session.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { silentLog } from '#shared/log.ts';
 import { type Run, run, start } from '#shared/process/run.ts';

@@ -1,6 +1,5 @@
 import { chmod, chown, mkdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { lockDirectory } from '#conductor/kernel/db/lock-directory.ts';
 import { type AsAccount, asAccount, chooseAccount } from '#conductor/kernel/db/private-server/server-account.ts';
 import {
   bringUp,
@@ -16,9 +15,10 @@ import {
   reachablePrograms,
   readDatabaseVersion,
 } from '#conductor/kernel/db/private-server/server-programs.ts';
-import { keepRunning } from '#conductor/kernel/wake-loop.ts';
+import { lockDirectory } from '#conductor/kernel/db/session/lock-directory.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
+import { keepRunning } from '#shared/process/keep-running.ts';
 import type { Run } from '#shared/process/run.ts';
 
 export interface PrivateServerOptions {

@@ -2,7 +2,7 @@ import { readFile, readlink, realpath, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { AsAccount } from '#conductor/kernel/db/private-server/server-account.ts';
 import { type ServerPrograms, superuser } from '#conductor/kernel/db/private-server/server-programs.ts';
-import { withClient } from '#conductor/kernel/db/session.ts';
+import { withClient } from '#conductor/kernel/db/session/session.ts';
 import { systemClock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';

@@ -1,4 +1,4 @@
-import { inTime } from '#conductor/kernel/wake-loop.ts';
+import { inTime } from '#shared/in-time.ts';
 
 export interface BatchOptions {
   readonly maxItems?: number;

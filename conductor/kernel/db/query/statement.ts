@@ -1,6 +1,6 @@
 import { DrizzleQueryError, fillPlaceholders, is, type Placeholder, type Query, SQL, sql } from 'drizzle-orm';
 import { type PgColumn, PgDialect } from 'drizzle-orm/pg-core';
-import type { Queryable } from '#conductor/kernel/db/open.ts';
+import type { Queryable } from '#conductor/kernel/db/query/queryable.ts';
 
 /** A row as PostgreSQL answers it: values in the order in which the statement names its columns. */
 export type RawRow = readonly unknown[];

@@ -1,7 +1,7 @@
 import { getTableColumns, getTableName, sql } from 'drizzle-orm';
 import { toSnakeCase } from 'drizzle-orm/casing';
 import type { PgTable } from 'drizzle-orm/pg-core';
-import type { Queryable } from '#conductor/kernel/db/open.ts';
+import type { Queryable } from '#conductor/kernel/db/query/queryable.ts';
 import { type RawRow, statement } from '#conductor/kernel/db/query/statement.ts';
 
 /** Columns for a statement written by hand, and what makes the table's rows of its answer. */

@@ -1,7 +1,7 @@
 import { getTableColumns, getTableName, type Placeholder, type SQL, sql } from 'drizzle-orm';
 import { toSnakeCase } from 'drizzle-orm/casing';
 import type { PgTable } from 'drizzle-orm/pg-core';
-import type { Queryable } from '#conductor/kernel/db/open.ts';
+import type { Queryable } from '#conductor/kernel/db/query/queryable.ts';
 import { onceFor, type RawRow, statement } from '#conductor/kernel/db/query/statement.ts';
 
 /** Writes rows by statements that are built once for each set of columns. */

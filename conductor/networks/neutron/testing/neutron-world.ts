@@ -1,11 +1,11 @@
 import { afterEach, beforeEach } from 'vitest';
-import type { Destination, NetworkPort } from '#conductor/networks/network-interfaces.ts';
 import {
   createNeutronConnector,
   type NeutronConnector,
   type NeutronLook,
 } from '#conductor/networks/neutron/connect-by-neutron.ts';
 import type { NeutronSettings } from '#conductor/networks/neutron/neutron-settings.ts';
+import type { Destination, NetworkPort } from '#conductor/networks/vifs/network-port.ts';
 import { type SimulatedNeutron, startSimulatedNeutron } from '#test/simulators/neutron.ts';
 
 /** A node with two ports and a group, and a Neutron that is new for each test. */

@@ -1,7 +1,7 @@
 import { allVlans, describeVlans, isIsolated } from '#conductor/model/port-vlans.ts';
 import { describeBond } from '#conductor/model/switch-bond.ts';
+import { holdsOthers, notBatons } from '#conductor/networks/bond-faults.ts';
 import type { SwitchAccess, SwitchPortSetting, SwitchPortState } from '#conductor/networks/switch-driver.ts';
-import { holdsOthers, notBatons } from '#conductor/networks/switches/bond-faults.ts';
 import type {
   Membership,
   SwitchOs,

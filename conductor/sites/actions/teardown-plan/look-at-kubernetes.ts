@@ -6,6 +6,7 @@ import {
   namePods,
 } from '#conductor/api/teardown-plan.ts';
 import { isUnknownNode } from '#conductor/cluster/cluster-faults.ts';
+import type { Cluster } from '#conductor/cluster/kubernetes/client/cluster.ts';
 import {
   type ClusterNode,
   isCordoned,
@@ -15,7 +16,7 @@ import {
   readNode,
   readReady,
 } from '#conductor/cluster/kubernetes/client/objects.ts';
-import { type Cluster, withSharedCluster } from '#conductor/cluster/kubernetes/client/share-cluster.ts';
+import { withSharedCluster } from '#conductor/cluster/kubernetes/client/share-cluster.ts';
 import { findDaemonSets, hasDaemonSet } from '#conductor/cluster/kubernetes/daemon-sets.ts';
 import { type Budget, listBudgets } from '#conductor/cluster/kubernetes/disruption-budgets.ts';
 import { kubeletShutdown } from '#conductor/cluster/kubernetes/node-steps.ts';

@@ -1,7 +1,7 @@
 import { type Document, isNode, isScalar, Lexer, LineCounter, parseDocument, visit } from 'yaml';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { SiteFault } from '#conductor/model/site/site-report.ts';
-import { uploadFaults } from '#conductor/sites/documents/yaml/upload-faults.ts';
+import { type Locate, uploadFaults } from '#conductor/sites/documents/yaml/upload-faults.ts';
 import { documentKey, isMapping, siteDocument } from '#conductor/sites/site.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -66,9 +66,6 @@ function repeatedKeys(
 }
 
 export type Parsed = Document.Parsed;
-
-/** Where in the text something stands: a path → `line 17, column 3`. */
-export type Locate = (path: readonly (string | number)[]) => string;
 
 export const tooDeep = 'it is nested too deep';
 

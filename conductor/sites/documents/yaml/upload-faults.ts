@@ -1,9 +1,11 @@
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { findSecrets } from '#conductor/model/secret-names.ts';
 import type { SiteFault } from '#conductor/model/site/site-report.ts';
-import type { Locate } from '#conductor/sites/documents/yaml/parse-yaml.ts';
 import { isMapping, siteDocument } from '#conductor/sites/site.ts';
 import { mask } from '#shared/secret-words.ts';
+
+/** Where in the text something stands: a path → `line 17, column 3`. */
+export type Locate = (path: readonly (string | number)[]) => string;
 
 /** Schemas that Baton acts on; the rest of a site's documents is for others. */
 export const usedSchemas: ReadonlySet<string> = new Set([

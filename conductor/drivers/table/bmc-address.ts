@@ -1,5 +1,5 @@
 import { addressUrl } from '#conductor/drivers/address-url.ts';
-import { drivers } from '#conductor/drivers/driver-table.ts';
+import { drivers } from '#conductor/drivers/table/driver-table.ts';
 import { checkOutboundUrl, type OutboundRules } from '#shared/peers/outbound-url.ts';
 
 /** The fields of all drivers that have a BMC's address. */

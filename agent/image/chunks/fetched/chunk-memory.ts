@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os';
-import { type ChunkThread, type ChunkWork, startChunkThread } from '#agent/image/chunks/chunk-thread.ts';
+import { type ChunkThread, type ChunkWork, startChunkThread } from '#agent/image/chunks/fetched/chunk-thread.ts';
 import { detectCompression } from '#agent/image/decode/compression.ts';
 import { createSlotPool } from '#agent/image/decode/slot-pool.ts';
 import { openZlibBinding } from '#agent/image/decode/zlib-binding.ts';

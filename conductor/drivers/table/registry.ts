@@ -1,9 +1,9 @@
-import { checkBmcAddress } from '#conductor/drivers/bmc-address.ts';
 import type { BmcSession, LeftSession } from '#conductor/drivers/bmc-session.ts';
 import type { OnSilent } from '#conductor/drivers/bmc-silence.ts';
 import type { DriverContext, DriverDefinition, HardwareType } from '#conductor/drivers/driver-definition.ts';
-import { drivers, driverTable } from '#conductor/drivers/driver-table.ts';
 import type { Bmc } from '#conductor/drivers/interfaces.ts';
+import { checkBmcAddress } from '#conductor/drivers/table/bmc-address.ts';
+import { drivers, driverTable } from '#conductor/drivers/table/driver-table.ts';
 import { withHeldPower } from '#conductor/drivers/with-held-power.ts';
 import { withLogging } from '#conductor/drivers/with-logging.ts';
 import type { Metrics } from '#conductor/kernel/metrics/metrics.ts';

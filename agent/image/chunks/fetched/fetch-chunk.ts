@@ -1,4 +1,4 @@
-import type { ChunkMemory, UnpackedChunk } from '#agent/image/chunks/chunk-memory.ts';
+import type { ChunkMemory, UnpackedChunk } from '#agent/image/chunks/fetched/chunk-memory.ts';
 import type { KeptConnections } from '#agent/image/fetch/connection.ts';
 import type { DownloadOptions } from '#agent/image/fetch/download.ts';
 import { fetchSmall } from '#agent/image/fetch/fetch-small.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { portVlans } from '#conductor/model/port-vlans.ts';
 import type { Network } from '#conductor/networks/networks-file.ts';
-import { placeVifs, type Vif, type VifPort } from '#conductor/networks/place-vifs.ts';
+import { placeVifs, type Vif, type VifPort } from '#conductor/networks/vifs/place-vifs.ts';
 import { array, assert, boolean, constantFrom, option, property, record, uniqueArray } from '#test/fuzz/fast-check.ts';
 
 const port = (uuid: string, more: Partial<VifPort> = {}): VifPort => ({

@@ -1,8 +1,8 @@
 import type { Duplex } from 'node:stream';
 import { Client, escapeIdentifier } from 'pg';
-import { aim, type Server, serverOf } from '#conductor/kernel/db/hosts.ts';
-import { lockKey } from '#conductor/kernel/db/lock-key.ts';
-import type { Queryable } from '#conductor/kernel/db/open.ts';
+import type { Queryable } from '#conductor/kernel/db/query/queryable.ts';
+import { aim, type Server, serverOf } from '#conductor/kernel/db/session/hosts.ts';
+import { lockKey } from '#conductor/kernel/db/session/lock-key.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { retry } from '#shared/retry.ts';
 

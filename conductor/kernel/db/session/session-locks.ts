@@ -1,8 +1,8 @@
 /* oxlint-disable unicorn/require-post-message-target-origin -- a thread's messages, not a window's */
 import { Worker } from 'node:worker_threads';
-import { createLife, idleSessionMs, type Life, undisputed } from '#conductor/kernel/db/life.ts';
-import { lockKey } from '#conductor/kernel/db/lock-key.ts';
-import { type FromSession, serveSession, type ToSession } from '#conductor/kernel/db/watched-session.ts';
+import { createLife, idleSessionMs, type Life, undisputed } from '#conductor/kernel/db/session/life.ts';
+import { lockKey } from '#conductor/kernel/db/session/lock-key.ts';
+import { type FromSession, serveSession, type ToSession } from '#conductor/kernel/db/session/watched-session.ts';
 
 /** A lock that ends with the process that holds it, whatever becomes of that: PostgreSQL's, bound to a connection. */
 export interface SessionLock {

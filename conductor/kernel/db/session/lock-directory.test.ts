@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { lockDirectory } from '#conductor/kernel/db/lock-directory.ts';
+import { lockDirectory } from '#conductor/kernel/db/session/lock-directory.ts';
 
 let directory: string;
 beforeEach(async () => {

@@ -1,5 +1,5 @@
 import type { Client } from 'pg';
-import { cut, openSession, setUpHolder } from '#conductor/kernel/db/session.ts';
+import { cut, openSession, setUpHolder } from '#conductor/kernel/db/session/session.ts';
 
 /** A session that is asked by messages, so that it can be in a thread of its own, and goes on beating when the main one is busy. */
 export interface WatchedSessionOptions {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { hostsOf, namesPrimary } from '#conductor/kernel/db/database-url.ts';
-import { serverOf } from '#conductor/kernel/db/hosts.ts';
+import { hostsOf, namesPrimary } from '#conductor/kernel/db/session/database-url.ts';
+import { serverOf } from '#conductor/kernel/db/session/hosts.ts';
 
 const both = 'postgres://u:p%2C@db1:5433,[fd00::2],db3/baton?target_session_attrs=read-write&sslmode=require';
 

@@ -1,5 +1,9 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { serveSession, type ToSession, type WatchedSessionOptions } from '#conductor/kernel/db/watched-session.ts';
+import {
+  serveSession,
+  type ToSession,
+  type WatchedSessionOptions,
+} from '#conductor/kernel/db/session/watched-session.ts';
 
 /** The thread of `session-locks.ts`. */
 

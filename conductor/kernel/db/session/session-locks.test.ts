@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, openDatabase } from '#conductor/kernel/db/open.ts';
-import { createSessionLocks, type SessionLocks } from '#conductor/kernel/db/session-locks.ts';
+import { createSessionLocks, type SessionLocks } from '#conductor/kernel/db/session/session-locks.ts';
 import { silentLog } from '#shared/log.ts';
 import { makeTestDatabase, type TestDatabase } from '#test/support/test-database.ts';
 

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import type { Transaction } from '#conductor/kernel/db/open.ts';
+import type { Transaction } from '#conductor/kernel/db/query/queryable.ts';
 
 /**
  * The SQL of the number by which PostgreSQL knows a lock of Baton's.

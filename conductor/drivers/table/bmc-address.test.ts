@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { checkBmcAddress } from '#conductor/drivers/bmc-address.ts';
+import { checkBmcAddress } from '#conductor/drivers/table/bmc-address.ts';
 import { type OutboundRules, parseOutboundAllowList } from '#shared/peers/outbound-url.ts';
 
 const rules = (allow?: string): OutboundRules => ({

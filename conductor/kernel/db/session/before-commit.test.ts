@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Database } from '#conductor/kernel/db/open.ts';
 import { rowsOf, statement } from '#conductor/kernel/db/query/statement.ts';
-import { beforeCommit, type Write } from '#conductor/kernel/db/session.ts';
+import { beforeCommit, type Write } from '#conductor/kernel/db/session/session.ts';
 import { openTestDatabase } from '#test/support/test-database.ts';
 
 let database: Database;

@@ -1,5 +1,5 @@
 import { Client } from 'pg';
-import { firstOf, type Host, hostsOf } from '#conductor/kernel/db/database-url.ts';
+import { firstOf, type Host, hostsOf } from '#conductor/kernel/db/session/database-url.ts';
 
 /** A server that says nothing for so long is not the one. */
 const probeMs = 3_000;

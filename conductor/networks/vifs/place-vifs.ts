@@ -1,5 +1,3 @@
-import type { Network } from '#conductor/networks/networks-file.ts';
-
 /** A VIF is a tenant network attached to a node: its id is the network's name. */
 export interface Vif {
   readonly id: string;
@@ -9,7 +7,8 @@ export interface Vif {
 }
 
 /** A network with its physical network, or all of those that it spans. */
-export interface VifNetwork extends Pick<Network, 'name'> {
+export interface VifNetwork {
+  readonly name: string;
   readonly physicalNetwork?: string | readonly string[] | undefined;
 }
 
