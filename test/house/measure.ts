@@ -63,7 +63,7 @@ export async function measureHouse(root: string): Promise<Measures> {
     },
     answers: await countAnswers(join(root, 'conductor/http/openapi.json')),
     byHand: {
-      casts: countMatches(sources, 'conductor/cli/', /^(?!import).*[)\w\]] as [A-Z]\w*(?=[)\];,[<]| \|)/gm),
+      casts: countMatches(sources, 'conductor/cli/', /^(?!import).*[)\w\]] as [A-Z]\w*[a-z]\w*(?=[)\];,[<]| \|)/gm),
       retries: countMatches(sources, '', /\bfor \((?:let|const) (?:attempt|tries)\b/g) - 1, // that of shared/retry.ts
     },
     documents: {

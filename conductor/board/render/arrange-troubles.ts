@@ -2,6 +2,7 @@ import type { FlowSummaryView } from '#conductor/api/flows.ts';
 import { naturalKey } from '#conductor/board/render/fleet/fleet-columns.ts';
 import { statusOf } from '#conductor/board/render/node-status.ts';
 import { type BoardNode, type BoardRow, nameOf, uuidOf } from '#conductor/board/render/render-board.ts';
+import { compareTexts } from '#shared/compare-texts.ts';
 
 /** A cause that needs somebody, on one node or on many. */
 export interface Trouble {
@@ -116,10 +117,11 @@ const addresses = /(?:\d{1,3}\.){3}\d{1,3}(?::\d{1,5})?|\[[0-9a-f:]+\](?::\d{1,5
 
 /** ISO times are ordered as text. */
 function bySoonest(a: BoardRow | undefined, b: BoardRow | undefined): number {
-  return compare(a?.flow?.until ?? '~', b?.flow?.until ?? '~') || compare(a?.flow?.since ?? '', b?.flow?.since ?? '');
+  return (
+    compareTexts(a?.flow?.until ?? '~', b?.flow?.until ?? '~') ||
+    compareTexts(a?.flow?.since ?? '', b?.flow?.since ?? '')
+  );
 }
-
-const compare = (a: string, b: string): number => Number(a > b) - Number(a < b);
 
 /**
  * The reason without what differs from node to node: its name, UUIDs, addresses, numbers. Pure.

@@ -1,5 +1,6 @@
 import type { DescribedNode } from '#conductor/cli/nodes/node-file.ts';
 import type { Json } from '#conductor/cli/shell/api-client.ts';
+import { isJsonObject } from '#conductor/model/json-object.ts';
 
 /** Fleet of another system in Baton's words: the one form that each reader makes, and that is brought in. */
 export interface Fleet {
@@ -35,25 +36,21 @@ export type KnownDrivers = ReadonlyMap<string, Readonly<Record<string, unknown>>
 
 /** An object's member that is an object; an empty one for anything else. */
 export function objectIn(value: unknown, ...path: readonly string[]): Json {
-  const found = path.reduce<unknown>((inner, key) => (isObject(inner) ? inner[key] : undefined), value);
-  return isObject(found) ? found : {};
+  const found = path.reduce<unknown>((inner, key) => (isJsonObject(inner) ? inner[key] : undefined), value);
+  return isJsonObject(found) ? found : {};
 }
 
 /** An object's member that is a text or number, as text; `undefined` for anything else, and for ''. */
 export function textIn(value: unknown, ...path: readonly string[]): string | undefined {
-  const found = path.reduce<unknown>((inner, key) => (isObject(inner) ? inner[key] : undefined), value);
+  const found = path.reduce<unknown>((inner, key) => (isJsonObject(inner) ? inner[key] : undefined), value);
   if (typeof found === 'number') return String(found);
   return typeof found === 'string' && found !== '' ? found : undefined;
 }
 
 /** An object's member that is a list; an empty one for anything else. */
 export function listIn(value: unknown, ...path: readonly string[]): readonly unknown[] {
-  const found = path.reduce<unknown>((inner, key) => (isObject(inner) ? inner[key] : undefined), value);
+  const found = path.reduce<unknown>((inner, key) => (isJsonObject(inner) ? inner[key] : undefined), value);
   return Array.isArray(found) ? (found as unknown[]) : [];
-}
-
-function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** The value that all of a list agree on; `undefined` where there is none, or more than one. */

@@ -1,5 +1,5 @@
 import type { NodeAnswer } from '#conductor/api/resources.ts';
-import { type Fleet, type FleetNode, textIn } from '#conductor/cli/import/fleet.ts';
+import { type Fleet, type FleetNode, objectIn, textIn } from '#conductor/cli/import/fleet.ts';
 import { importMark } from '#conductor/cli/import/prepare-fleet.ts';
 import { readWorkHere } from '#conductor/cli/import/work-here.ts';
 import { describeOtherMachine } from '#conductor/cli/nodes/same-machine.ts';
@@ -77,7 +77,7 @@ function describeStaying({ fields: written }: FleetNode, found: Json, source: st
   if (holder !== undefined) return `${holder} is at work on it: repeat the command later`;
   const until = textIn(found, 'driver_internal_info', 'baton_power_hold', 'until');
   if (until !== undefined) return `its power must not be switched until ${until} (baton node show)`;
-  const owed = (found['driver_internal_info'] as Json | undefined)?.['baton_owed_wipe'];
+  const owed = objectIn(found, 'driver_internal_info')['baton_owed_wipe'];
   return owed === undefined ? undefined : 'a wipe of its disks is owed';
 }
 

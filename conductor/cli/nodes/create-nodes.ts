@@ -16,6 +16,7 @@ import {
 import { readInputFile } from '#conductor/cli/shell/input-files.ts';
 import { cell, print } from '#conductor/cli/shell/print.ts';
 import { usageError } from '#conductor/cli/shell/usage-error.ts';
+import { isJsonObject } from '#conductor/model/json-object.ts';
 import { AppError, errorChain, errorCode } from '#shared/errors/app-error.ts';
 import { inParallel } from '#shared/in-parallel.ts';
 
@@ -29,7 +30,7 @@ function compareFields(written: Json, found: Json, prefix = ''): string[] {
   return Object.entries(written).flatMap(([name, value]) => {
     const path = `${prefix}${name}`;
     const there = found[name];
-    if (isObject(value) && isObject(there)) return compareFields(value, there, `${path}.`);
+    if (isJsonObject(value) && isJsonObject(there)) return compareFields(value, there, `${path}.`);
     return isSame(value, there) ? [] : [path];
   });
 }
@@ -44,10 +45,6 @@ function isSame(value: unknown, there: unknown): boolean {
 function asWord(value: unknown): string | undefined {
   const isScalar = typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
   return isScalar ? String(value).toLowerCase() : undefined;
-}
-
-function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /**

@@ -4,6 +4,7 @@ import { type CommandInput, type CommandOption, flagOption, textOption } from '#
 import { readInputFile } from '#conductor/cli/shell/input-files.ts';
 import { usageError } from '#conductor/cli/shell/usage-error.ts';
 import { checksumForms, parseImageChecksum } from '#conductor/model/image-checksum.ts';
+import { isJsonObject } from '#conductor/model/json-object.ts';
 
 /** Options that describe the image to write. */
 export const imageOptions = {
@@ -66,10 +67,12 @@ export async function readConfigDrive(file: string): Promise<Json | string> {
   const text = await readInputFile('--config-drive', file);
   if (!text.trimStart().startsWith('{')) return text.trim();
   try {
-    return JSON.parse(text) as Json;
+    const given: unknown = JSON.parse(text);
+    if (isJsonObject(given)) return given;
   } catch (cause) {
     throw usageError(`--config-drive: ${file}: it must be a JSON object`, { cause });
   }
+  throw usageError(`--config-drive: ${file}: it must be a JSON object`);
 }
 
 export const wipeOptions = {

@@ -4,6 +4,7 @@ import { NodeDescription } from '#conductor/api/node-description.ts';
 import { macAddress, PortDescription, PortgroupDescription } from '#conductor/api/ports.ts';
 import type { Json } from '#conductor/cli/shell/api-client.ts';
 import { usageError } from '#conductor/cli/shell/usage-error.ts';
+import { isJsonObject } from '#conductor/model/json-object.ts';
 
 /** A port to make, with the fields that the API takes. */
 interface DescribedPort {
@@ -57,7 +58,7 @@ export function readNodeFile(text: string, file: string, knownDrivers?: readonly
   for (const [index, entry] of entries.entries()) {
     const parsed = Node.safeParse(entry);
     const place = `nodes[${index}]${nameOf(entry)}`;
-    if (parsed.success) nodes.push(describe(parsed.data, entry as Json));
+    if (parsed.success) nodes.push(describe(parsed.data, isJsonObject(entry) ? entry : {}));
     else problems.push(...parsed.error.issues.map((issue) => `${place}: ${issuePath(issue.path)}${issue.message}`));
   }
   problems.push(...findConflicts(nodes, knownDrivers));
@@ -91,11 +92,16 @@ function issuePath(path: readonly PropertyKey[]): string {
   return path.length === 0 ? '' : `${path.map(String).join('.')}: `;
 }
 
+/** The objects of a list that the schema has checked. */
+function objectsOf(list: unknown): readonly Json[] {
+  return Array.isArray(list) ? list.filter(isJsonObject) : [];
+}
+
 /** Fields go out as they were written: what the schema makes of them is the server's to decide. */
 function describe(parsed: z.infer<typeof Node>, written: Json): DescribedNode {
   const { traits: _traits, ports: _ports, portgroups: _portgroups, ...fields } = written;
-  const writtenPorts = (written['ports'] ?? []) as Json[];
-  const writtenGroups = (written['portgroups'] ?? []) as Json[];
+  const writtenPorts = objectsOf(written['ports']);
+  const writtenGroups = objectsOf(written['portgroups']);
   const port = (given: z.infer<typeof Port>, source: Json | undefined, group: string | undefined): DescribedPort => {
     const { portgroup: _portgroup, ...rest } = source ?? {};
     return { address: given.address, portgroup: group, fields: { ...rest, address: given.address } };
@@ -109,9 +115,7 @@ function describe(parsed: z.infer<typeof Node>, written: Json): DescribedNode {
       ...parsed.ports.map((given, index) => port(given, writtenPorts[index], given.portgroup)),
       // as `baremetal create FILE` has it: ports below their group
       ...parsed.portgroups.flatMap((group, index) =>
-        group.ports.map((given, place) =>
-          port(given, ((writtenGroups[index]?.['ports'] ?? []) as Json[])[place], group.name),
-        ),
+        group.ports.map((given, place) => port(given, objectsOf(writtenGroups[index]?.['ports'])[place], group.name)),
       ),
     ],
     portgroups: parsed.portgroups.map(({ name }, index) => {

@@ -17,6 +17,7 @@ import { recordCommand } from '#conductor/cli/shell/record-command.ts';
 import { printable } from '#conductor/cli/shell/screen.ts';
 import { shownTime } from '#conductor/cli/shell/shown-time.ts';
 import { usageError } from '#conductor/cli/shell/usage-error.ts';
+import { compareTexts } from '#shared/compare-texts.ts';
 
 interface NodeList {
   readonly words: string;
@@ -149,7 +150,7 @@ function hardwareLines(inventory: unknown, place = ''): string[] {
   if (typeof inventory !== 'object' || inventory === null) return [`${place}: ${describe(inventory)}`];
   return Object.entries(inventory)
     .filter(([key, value]) => !ownKeys.test(key) && value !== null && value !== '')
-    .sort(([a], [b]) => Number(a > b) - Number(a < b))
+    .sort(([a], [b]) => compareTexts(a, b))
     .flatMap(([key, value]) => hardwareLines(value, [place, spell(key)].filter((part) => part !== '').join('.')));
 }
 
@@ -160,7 +161,7 @@ function describe(value: unknown): string {
   if (typeof value !== 'object' || value === null) return String(value);
   return Object.entries(value)
     .filter(([key, inner]) => !ownKeys.test(key) && inner !== null && inner !== '')
-    .sort(([a], [b]) => Number(a > b) - Number(a < b))
+    .sort(([a], [b]) => compareTexts(a, b))
     .map(([key, inner]) => `${spell(key)}=${describe(inner)}`)
     .join(' ');
 }
@@ -172,7 +173,7 @@ function compareHardware(reference: readonly string[], other: readonly string[])
   for (const line of other) counts.set(line, (counts.get(line) ?? 0) + 1);
   return [...counts]
     .filter(([, count]) => count !== 0)
-    .sort(([a], [b]) => Number(a > b) - Number(a < b))
+    .sort(([a], [b]) => compareTexts(a, b))
     .map(([line, count]) => `${count < 0 ? '−' : '+'}${Math.abs(count) > 1 ? ` ${Math.abs(count)} ×` : ''} ${line}`);
 }
 

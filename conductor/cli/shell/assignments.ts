@@ -1,5 +1,6 @@
 import { readInputFile } from '#conductor/cli/shell/input-files.ts';
 import { usageError } from '#conductor/cli/shell/usage-error.ts';
+import { isJsonObject } from '#conductor/model/json-object.ts';
 import { findSecrets } from '#conductor/model/secret-names.ts';
 
 /** `driver_info.redfish_username=admin`: what an operator writes in place of JSON. */
@@ -102,7 +103,7 @@ export function toObject(assignments: readonly Assignment[]): Record<string, unk
     let place = object;
     for (const part of path.slice(0, -1)) {
       const inner = Object.hasOwn(place, part) ? place[part] : undefined;
-      const next = typeof inner === 'object' && inner !== null ? (inner as Record<string, unknown>) : {};
+      const next = isJsonObject(inner) ? inner : {};
       place[part] = next;
       place = next;
     }

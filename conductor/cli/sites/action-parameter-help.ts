@@ -31,8 +31,8 @@ export function actionParameterTables(): HelpTable[] {
     });
     return [`  ${action}`, shown.join(', ')] as const;
   });
-  const used = new Set(Object.values(actionTable).flatMap(({ parameters }) => parameters));
-  const names = Object.entries(meanings).filter(([name]) => used.has(name as ParameterName));
+  const used = new Set<string>(Object.values(actionTable).flatMap(({ parameters }) => parameters));
+  const names = Object.entries(meanings).filter(([name]) => used.has(name));
   return [
     { title: 'parameters of each action, for --param NAME=VALUE', rows: actions },
     { title: 'what they say', rows: names.map(([name, meaning]) => [`  ${name}`, meaning] as const) },

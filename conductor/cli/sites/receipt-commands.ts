@@ -1,5 +1,4 @@
 import type { ReceiptAnswer, ReceiptKeyAnswer } from '#conductor/api/records.ts';
-import type { Json } from '#conductor/cli/shell/api-client.ts';
 import { callFor, readList, withQuery } from '#conductor/cli/shell/api-client.ts';
 import {
   type Command,
@@ -14,6 +13,7 @@ import { formatBytes } from '#conductor/cli/shell/format-units.ts';
 import { readInputFile, writeNewFile } from '#conductor/cli/shell/input-files.ts';
 import { cell, print, table } from '#conductor/cli/shell/print.ts';
 import { printable } from '#conductor/cli/shell/screen.ts';
+import { isJsonObject } from '#conductor/model/json-object.ts';
 import { keyFile, readPublicKeys } from '#conductor/model/receipts/envelope.ts';
 import type { WipeReceipt } from '#conductor/model/receipts/verify-receipt.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -117,14 +117,16 @@ async function show(context: CommandContext, input: CommandInput): Promise<void>
     context.screen.write(text);
     return;
   }
-  const envelope = JSON.parse(text) as Json;
+  const envelope: unknown = JSON.parse(text);
   if (out !== undefined) {
     await writeNewFile('--out', out, text);
     print(context, input, { json: { file: out }, text: `${out}: baton receipt verify ${out} --key KEYFILE\n` });
     return;
   }
   const { parseReceipt } = await import('#conductor/model/receipts/verify-receipt.ts');
-  const receipt = parseReceipt(Buffer.from(String(envelope['payload']), 'base64').toString('utf8'));
+  const receipt = parseReceipt(
+    Buffer.from(String(isJsonObject(envelope) ? envelope['payload'] : ''), 'base64').toString('utf8'),
+  );
   const remark = 'as the conductor shows it; --out FILE and baton receipt verify prove it';
   print(context, input, { json: envelope, text: `${[...receiptLines(receipt), remark].join('\n')}\n` });
 }

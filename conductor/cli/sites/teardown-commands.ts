@@ -12,6 +12,7 @@ import {
   textOption,
 } from '#conductor/cli/shell/command.ts';
 import { print } from '#conductor/cli/shell/print.ts';
+import { decommissionTimeouts, etcdStepDefaults, nodeStepDefaults } from '#conductor/model/site/cluster-timeouts.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Seed 001's operations on one node; their options are called as their query parameters. */
@@ -26,7 +27,7 @@ interface TeardownVerb {
   readonly leaves: (node: string) => string;
 }
 
-/** An option in seconds, with the value when it is not given: a test holds that to what the conductor takes. */
+/** An option in seconds, with the value that the conductor takes when it is not given. */
 interface Seconds extends CommandOption {
   readonly value: 'SECONDS';
   readonly seconds: number;
@@ -39,11 +40,9 @@ const limit = (meaning: string, seconds: number): Seconds => ({
 });
 const grace = (meaning: string): CommandOption => ({
   value: 'SECONDS',
-  meaning: `${meaning} (default: half of the timeout, at most 1800)`,
+  meaning: `${meaning} (default: half of the timeout, at most ${nodeStepDefaults.drainGracePeriod})`,
 });
 const atOnce = '0 = deleted at once, its containers may still run';
-/** Until a kubelet is silent. */
-const kubeletSeconds = 300;
 const designOption = {
   design: {
     value: 'REVISION',
@@ -64,7 +63,7 @@ export const teardownVerbs: readonly TeardownVerb[] = [
     words: 'drain',
     meaning: 'cordon a node of the Kubernetes cluster and evict its pods, disruption budgets honoured',
     options: {
-      timeout: limit('for all of it', 3600),
+      timeout: limit('for all of it', nodeStepDefaults.drainTimeout),
       'grace-period': grace(`that each pod gets to end by itself; less than the timeout; ${atOnce}`),
       ...forceOption,
       'dry-run': { meaning: 'only say which pods would be evicted, lost, or kept by budgets' },
@@ -74,32 +73,32 @@ export const teardownVerbs: readonly TeardownVerb[] = [
   {
     words: 'clear-labels',
     meaning: "remove a node's labels that somebody has added, and wait until pods have settled",
-    options: { timeout: limit('for all of it', 1800), ...forceOption },
+    options: { timeout: limit('for all of it', nodeStepDefaults.clearLabelsTimeout), ...forceOption },
     leaves: (node) => `labels that ${node} has lost stay away`,
   },
   {
     words: 'restore-labels',
     meaning: 'put back the labels that were cleared from a node, and uncordon it',
-    options: { timeout: limit('for all of it', 120) },
+    options: { timeout: limit('for all of it', nodeStepDefaults.restoreLabelsTimeout) },
     leaves: (node) => `${node} may have its labels back already: kubectl get node ${node} --show-labels shows it`,
   },
   {
     words: 'remove-etcd',
     meaning: "have a node's etcd members leave their clusters; refused where a cluster needs them",
     design: true,
-    options: { ...designOption, timeout: limit('for all of it', 1800) },
+    options: { ...designOption, timeout: limit('for all of it', etcdStepDefaults.removeTimeout) },
     leaves: (node) => `members of ${node} that have left stay out`,
   },
   {
     words: 'shutdown-kubelet',
     meaning: 'have a node stop its kubelet, by the label that the daemon set waits for',
-    options: { timeout: limit('for all of it', kubeletSeconds), ...daemonSetOptions },
+    options: { timeout: limit('for all of it', nodeStepDefaults.shutdownKubeletTimeout), ...daemonSetOptions },
     leaves: (node) => `${node} keeps its label promenade-decomission, so its kubelet may stop yet`,
   },
   {
     words: 'remove-from-cluster',
     meaning: 'delete a node from the Kubernetes cluster, once it is drained and without labels',
-    options: { timeout: limit('for all of it', 120) },
+    options: { timeout: limit('for all of it', nodeStepDefaults.removeFromClusterTimeout) },
     leaves: (node) => `${node} may be gone already: kubectl get node ${node} shows it`,
   },
   {
@@ -110,12 +109,12 @@ export const teardownVerbs: readonly TeardownVerb[] = [
     design: true,
     options: {
       ...designOption,
-      'drain-node-timeout': limit('for the drain', 3600),
+      'drain-node-timeout': limit('for the drain', decommissionTimeouts.drainTimeout),
       'drain-node-grace-period': grace(`that each pod gets to end by itself; ${atOnce}`),
       ...forceOption,
-      'clear-labels-timeout': limit('for the pods to settle', 1800),
-      'remove-etcd-timeout': limit('for the etcd members to leave', 1800),
-      'etcd-ready-timeout': limit('for the etcd clusters to become stable', 600),
+      'clear-labels-timeout': limit('for the pods to settle', decommissionTimeouts.clearLabelsTimeout),
+      'remove-etcd-timeout': limit('for the etcd members to leave', decommissionTimeouts.removeEtcdTimeout),
+      'etcd-ready-timeout': limit('for the etcd clusters to become stable', decommissionTimeouts.etcdReadyTimeout),
       ...daemonSetOptions,
     },
     leaves: (node) => `what it has done stays done; ${cordoned(node)}`,
@@ -209,7 +208,10 @@ function longestSeconds(input: CommandInput, { words, options }: TeardownVerb): 
   const limits = Object.entries(options).map(([name, option]) =>
     isSeconds(option) ? (numberOption(input, name) ?? option.seconds) : 0,
   );
-  return limits.reduce((sum, each) => sum + each, words === 'decommission' ? kubeletSeconds : 0);
+  return limits.reduce(
+    (sum, each) => sum + each,
+    words === 'decommission' ? nodeStepDefaults.shutdownKubeletTimeout : 0,
+  );
 }
 
 function isSeconds(option: TeardownVerb['options'][string]): option is Seconds {

@@ -69,7 +69,7 @@ export function adviceFor(facts: AdviceFacts): string | null {
 }
 
 function adviceOn(
-  fault: Fault,
+  fault: Fault | null,
   { node, disk, lastBoot, modelBoot, power }: AdviceFacts,
   isOver: boolean,
 ): string | null {
@@ -98,7 +98,7 @@ function afterTheEnd(facts: AdviceFacts): string | null {
   const next = facts.state === 'failed' ? `Then ${onward}.` : `${onward.charAt(0).toUpperCase()}${onward.slice(1)}.`;
   const { byHand = [] } = facts;
   return [
-    facts.state === 'failed' ? (adviceOn(knownFault(step?.fault ?? null), facts, true) ?? '') : '',
+    facts.state === 'failed' ? (adviceOn(step?.fault ?? null, facts, true) ?? '') : '',
     leave,
     next,
     facts.kind === 'wipe' || facts.kind === 'teardown' ? '' : (describeOwed(facts) ?? ''),

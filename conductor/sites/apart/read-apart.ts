@@ -5,8 +5,7 @@ import { dataSchema } from '#conductor/sites/documents/schema-faults.ts';
 import { isMapping, type SiteDocument } from '#conductor/sites/site.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { limitAtOnce } from '#shared/in-parallel.ts';
-
-const youngMb = 16;
+import { heapLimits, isHeapFull } from '#shared/thread-memory.ts';
 
 interface ApartLimits {
   /** Milliseconds for one work. */
@@ -53,7 +52,7 @@ export function newReadApart(given: Partial<ApartLimits> = {}): ReadApart {
       env: {},
       execArgv: [],
       name: 'site documents',
-      resourceLimits: { maxOldGenerationSizeMb: limits.memoryMb, maxYoungGenerationSizeMb: youngMb },
+      resourceLimits: heapLimits(limits.memoryMb),
     });
     const forget = (): void => {
       if (thread.worker === worker) thread.worker = undefined;
@@ -95,10 +94,11 @@ async function askThread(
 ): Promise<SiteAnswer> {
   const over = Promise.withResolvers<SiteAnswer>();
   const tooMuch = `reading the documents takes more than ${memoryMb} MB of memory`;
-  const fail = (cause: Error & { readonly code?: unknown }): void => {
-    const isFull = cause.code === 'ERR_WORKER_OUT_OF_MEMORY';
+  const fail = (cause: Error): void => {
     over.reject(
-      isFull ? new AppError('invalid_argument', tooMuch) : new AppError('internal', 'read the documents', { cause }),
+      isHeapFull(cause)
+        ? new AppError('invalid_argument', tooMuch)
+        : new AppError('internal', 'read the documents', { cause }),
     );
   };
   const ended = (code: number): void => fail(new Error(`the thread ended with ${code}`));

@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import { expected } from '#conductor/model/expected.ts';
+import type { SiteDefaults } from '#conductor/model/site/action-parameters.ts';
+import { decommissionTimeouts } from '#conductor/model/site/cluster-timeouts.ts';
 import type { SiteFault } from '#conductor/model/site/site-report.ts';
 import type { PhaseTimeouts } from '#conductor/model/site/site-run.ts';
 import { documentFault, readData, strictly, text } from '#conductor/sites/documents/schema-faults.ts';
@@ -51,11 +53,11 @@ const ConfigurationData = strictly({
     node_status_timeout: seconds(defaultSettings.nodeStatusTimeout),
   }).exactOptional(),
   kubernetes_provisioner: strictly({
-    drain_timeout: seconds(3600),
-    drain_grace_period: seconds(1800, { mayBeNone: true }),
-    clear_labels_timeout: seconds(1800),
-    remove_etcd_timeout: seconds(1800),
-    etcd_ready_timeout: seconds(600),
+    drain_timeout: seconds(decommissionTimeouts.drainTimeout),
+    drain_grace_period: seconds(decommissionTimeouts.drainGracePeriod, { mayBeNone: true }),
+    clear_labels_timeout: seconds(decommissionTimeouts.clearLabelsTimeout),
+    remove_etcd_timeout: seconds(decommissionTimeouts.removeEtcdTimeout),
+    etcd_ready_timeout: seconds(decommissionTimeouts.etcdReadyTimeout),
   }).exactOptional(),
   armada: strictly({
     get_releases_timeout: seconds(300),
@@ -69,6 +71,14 @@ const ConfigurationData = strictly({
 
 const NamesStrategy = z.object({ physical_provisioner: z.object({ deployment_strategy: text }) });
 
+/** Keys that Baton goes by: those of the teardown's limits, each with the parameter of an action that it stands for. */
+const teardownKeys = {
+  drain_timeout: 'drain-node-timeout',
+  drain_grace_period: 'drain-node-grace-period',
+  clear_labels_timeout: 'clear-labels-timeout',
+  remove_etcd_timeout: 'remove-etcd-timeout',
+  etcd_ready_timeout: 'etcd-ready-timeout',
+} as const;
 const honoured = new Set([
   'deployment_strategy',
   'prepare_node_timeout',
@@ -76,12 +86,21 @@ const honoured = new Set([
   'join_wait',
   'node_status_interval',
   'node_status_timeout',
-  'drain_timeout',
-  'drain_grace_period',
-  'clear_labels_timeout',
-  'remove_etcd_timeout',
-  'etcd_ready_timeout',
+  ...Object.keys(teardownKeys),
 ]);
+
+/** Renames the teardown's limits as parameters of actions. */
+function actionDefaults(
+  teardown: Readonly<Partial<Record<keyof typeof teardownKeys, number | undefined>>>,
+): SiteDefaults {
+  const given = new Map(Object.entries(teardown));
+  return Object.fromEntries(
+    Object.entries(teardownKeys).flatMap(([key, parameter]) => {
+      const value = given.get(key);
+      return value === undefined ? [] : [[parameter, value]];
+    }),
+  );
+}
 
 /** With faults, as much of it as is known: whether the strategy exists does not depend on a time. */
 export function readConfiguration(document: SiteDocument, faults: SiteFault[]): SiteConfiguration {
@@ -111,13 +130,7 @@ export function readConfiguration(document: SiteDocument, faults: SiteFault[]): 
       joinWait: provisioner.join_wait ?? defaultSettings.joinWait,
       nodeStatusTimeout: kubernetes?.node_status_timeout ?? defaultSettings.nodeStatusTimeout,
       nodeStatusInterval: kubernetes?.node_status_interval ?? defaultSettings.nodeStatusInterval,
-      actions: {
-        'drain-node-timeout': teardown.drain_timeout,
-        'drain-node-grace-period': teardown.drain_grace_period,
-        'clear-labels-timeout': teardown.clear_labels_timeout,
-        'remove-etcd-timeout': teardown.remove_etcd_timeout,
-        'etcd-ready-timeout': teardown.etcd_ready_timeout,
-      },
+      actions: actionDefaults(teardown),
       stated: Object.fromEntries(times.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]))),
     },
   };

@@ -2,6 +2,7 @@ import type { FlowSummaryView } from '#conductor/api/flows.ts';
 import { parseFilter } from '#conductor/board/render/fleet/filter-rows.ts';
 import { type FleetColumn, type FleetColumnName, fleetColumns } from '#conductor/board/render/fleet/fleet-columns.ts';
 import { type BoardNode, type BoardRow, uuidOf } from '#conductor/board/render/render-board.ts';
+import { compareTexts } from '#shared/compare-texts.ts';
 
 export interface FleetSort {
   readonly column: FleetColumnName;
@@ -44,8 +45,6 @@ export function arrangeFleet(
   const { keyOf: nameKeyOf }: FleetColumn = fleetColumns.node;
   const direction = sort.isDown ? -1 : 1;
   const keyed = rows.map((row) => ({ row, key: keyOf(row), name: nameKeyOf(row) }));
-  keyed.sort((a, b) => direction * compare(a.key, b.key) || compare(a.name, b.name));
+  keyed.sort((a, b) => direction * compareTexts(a.key, b.key) || compareTexts(a.name, b.name));
   return keyed.map(({ row }) => row);
 }
-
-const compare = (a: string, b: string): number => Number(a > b) - Number(a < b);

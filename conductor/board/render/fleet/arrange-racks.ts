@@ -2,6 +2,7 @@ import type { FlowSummaryView } from '#conductor/api/flows.ts';
 import { naturalKey } from '#conductor/board/render/fleet/fleet-columns.ts';
 import { type NodeStatus, statusNames, statusOf } from '#conductor/board/render/node-status.ts';
 import { type BoardNode, type BoardRow, nameOf } from '#conductor/board/render/render-board.ts';
+import { compareTexts } from '#shared/compare-texts.ts';
 
 export interface RackMember {
   readonly row: BoardRow;
@@ -45,7 +46,7 @@ export function arrangeRacks(
     .toSorted(
       (a, b) =>
         Number(a.name === null) - Number(b.name === null) ||
-        compare(naturalKey(a.name ?? ''), naturalKey(b.name ?? '')),
+        compareTexts(naturalKey(a.name ?? ''), naturalKey(b.name ?? '')),
     );
 }
 
@@ -61,7 +62,7 @@ function arrangeRack(
       const member: RackMember = { row, status: statusOf(row), unit: node.rack_unit };
       return { member, key: naturalKey(nameOf(row)) };
     })
-    .toSorted((a, b) => (b.member.unit ?? 0) - (a.member.unit ?? 0) || compare(a.key, b.key))
+    .toSorted((a, b) => (b.member.unit ?? 0) - (a.member.unit ?? 0) || compareTexts(a.key, b.key))
     .map(({ member }) => member);
   const counts = statusNames.flatMap((each) => {
     const count = members.filter(({ status }) => status === each).length;
@@ -70,4 +71,3 @@ function arrangeRack(
   return { name, members, counts };
 }
 
-const compare = (a: string, b: string): number => Number(a > b) - Number(a < b);

@@ -1,5 +1,6 @@
 import { naturalKey } from '#conductor/board/render/fleet/fleet-columns.ts';
 import type { BoardNode } from '#conductor/board/render/render-board.ts';
+import { compareTexts } from '#shared/compare-texts.ts';
 
 /** A place of the board that somebody may want to go to. */
 export interface Place {
@@ -32,9 +33,7 @@ export function findPlaces(
   }
   for (const rack of racks) add({ words: rack, about: 'rack', href: `#racks/${encodeURIComponent(rack)}` }, rack);
   return found
-    .toSorted((a, b) => a.rank - b.rank || compare(naturalKey(a.place.words), naturalKey(b.place.words)))
+    .toSorted((a, b) => a.rank - b.rank || compareTexts(naturalKey(a.place.words), naturalKey(b.place.words)))
     .slice(0, shown)
     .map(({ place }) => place);
 }
-
-const compare = (a: string, b: string): number => Number(a > b) - Number(a < b);

@@ -2,6 +2,7 @@
 import { Worker } from 'node:worker_threads';
 import { AppError } from '#shared/errors/app-error.ts';
 import { limitAtOnce } from '#shared/in-parallel.ts';
+import { heapLimits, isHeapFull } from '#shared/thread-memory.ts';
 
 interface Question {
   readonly regex: string;
@@ -21,7 +22,6 @@ interface MatchLimits {
 }
 
 const defaultLimits: MatchLimits = { milliseconds: 2_000, memoryMb: 512 };
-const youngMb = 16;
 /** Plans that may wait for their turn: each holds its report meanwhile. */
 const mostWaiting = 16;
 
@@ -73,7 +73,7 @@ async function answer(
     execArgv: [],
     name: 'inspection rules',
     workerData: questions,
-    resourceLimits: { maxOldGenerationSizeMb: memoryMb, maxYoungGenerationSizeMb: youngMb },
+    resourceLimits: heapLimits(memoryMb),
   });
   const over = Promise.withResolvers<void>();
   let timer: NodeJS.Timeout | undefined;
@@ -85,10 +85,9 @@ async function answer(
     if (answers.length === questions.length) over.resolve();
   });
   const tooMuch = `the regular expressions of the rules take more than ${memoryMb} MB of memory on what the machine has reported: no rule is applied`;
-  const fail = (cause: Error & { readonly code?: unknown }): void => {
-    const isFull = cause.code === 'ERR_WORKER_OUT_OF_MEMORY';
+  const fail = (cause: Error): void => {
     over.reject(
-      isFull
+      isHeapFull(cause)
         ? new AppError('invalid_argument', tooMuch)
         : new AppError('internal', 'match regular expressions', { cause }),
     );
