@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { agentFloors, findKnots, findOffences, floors } from './house/floors.ts';
 import { countCircles, findLargestFolder } from './house/measure.ts';
 import { isProduct, layers, readSources, type Source } from './house/read-sources.ts';
+import { findRoomFaults, listHouses } from './house/rooms.ts';
 
 /** DESIGN.md's rules on who may import whom, as a program. */
 
@@ -107,6 +108,37 @@ test('no folder is a hall: at most 20 files lie beside each other', () => {
   expect(findLargestFolder(product).files).toBeLessThanOrEqual(20);
   const hall = Array.from({ length: 21 }, (_, index) => ({ path: `agent/hall/${index}.ts` }));
   expect(findLargestFolder([{ path: 'agent/room/1.ts' }, ...hall])).toEqual({ folder: 'agent/hall', files: 21 });
+});
+
+describe("a folder's README", () => {
+  const readme = (folder: string): Promise<string | undefined> =>
+    readFile(join(root, folder, 'README.md'), 'utf8').catch(() => undefined);
+
+  test('names its rooms from top to bottom', async () => {
+    const houses = listHouses(sources);
+    expect(houses.length).toBeGreaterThan(10);
+    const faults = await Promise.all(houses.map(async (house) => findRoomFaults(house, await readme(house.folder))));
+    expect(faults.flat()).toEqual([]);
+  });
+
+  test('is seen to miss a room, and to have one above another that imports it', () => {
+    const source = (path: string, imports: readonly string[]): Source => ({ path, text: '', imports, typeImports: [] });
+    const [house] = listHouses([
+      source('conductor/hall/top/a.ts', ['conductor/hall/low/b.ts']),
+      source('conductor/hall/low/b.ts', []),
+    ]);
+    if (!house) throw new Error('no house was found');
+    expect(findRoomFaults(house, 'Rooms from top to bottom: `top`, `low`.')).toEqual([]);
+    expect(findRoomFaults(house, undefined)).toEqual([
+      'conductor/hall/README.md names no "rooms from top to bottom": low, top',
+    ]);
+    expect(findRoomFaults(house, 'Rooms from top to bottom: `top`.')).toEqual([
+      'conductor/hall/README.md: low is missing',
+    ]);
+    expect(findRoomFaults(house, 'Rooms from top to bottom: `low`, `top`.')).toEqual([
+      'conductor/hall/README.md: top imports low, which stands above it',
+    ]);
+  });
 });
 
 describe('the floors of the agent', () => {

@@ -1,5 +1,5 @@
-import type { ChunkInMemory, ChunkMemory } from '#agent/image/chunks/fetched/chunk-memory.ts';
 import type { Disk } from '#agent/image/disk/disk.ts';
+import type { ChunkInMemory, ChunkMemory } from '#agent/image/one-chunk/chunk-memory.ts';
 import type { Chunk } from '#shared/chunks/chunk-index.ts';
 
 /**

@@ -1,5 +1,3 @@
-import { type ChunkMemory, createChunkMemory } from '#agent/image/chunks/fetched/chunk-memory.ts';
-import type { FetchOptions } from '#agent/image/chunks/fetched/fetch-chunk.ts';
 import { createChunkLoader, type LoadedChunk } from '#agent/image/chunks/load-chunk.ts';
 import { type PlannedChunk, planSources } from '#agent/image/chunks/plan-sources.ts';
 import { createChunkReader } from '#agent/image/chunks/read-chunk.ts';
@@ -12,6 +10,8 @@ import type { KeptConnections } from '#agent/image/fetch/connection.ts';
 import type { ImageSource } from '#agent/image/fetch/image-source.ts';
 import type { ChunkSupply } from '#agent/image/neighbours/chunk-supply.ts';
 import { openSupply } from '#agent/image/neighbours/shared-supply.ts';
+import { type ChunkMemory, createChunkMemory } from '#agent/image/one-chunk/chunk-memory.ts';
+import type { FetchOptions } from '#agent/image/one-chunk/fetch-chunk.ts';
 import type { Share } from '#agent/image-means/image-share.ts';
 import { type ChunkIndex, parseChunkIndex } from '#shared/chunks/chunk-index.ts';
 import { AppError } from '#shared/errors/app-error.ts';

@@ -1,5 +1,5 @@
-import type { ChunkInMemory, ChunkMemory } from '#agent/image/chunks/fetched/chunk-memory.ts';
-import { type FetchOptions, fetchChunk } from '#agent/image/chunks/fetched/fetch-chunk.ts';
+import type { ChunkInMemory, ChunkMemory } from '#agent/image/one-chunk/chunk-memory.ts';
+import { type FetchOptions, fetchChunk } from '#agent/image/one-chunk/fetch-chunk.ts';
 import type { Chunk } from '#shared/chunks/chunk-index.ts';
 
 export interface SuppliedChunk extends ChunkInMemory {

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { createChunkMemory } from '#agent/image/chunks/fetched/chunk-memory.ts';
 import { openSupply } from '#agent/image/neighbours/shared-supply.ts';
 import { createTracker, startSharing } from '#agent/image/neighbours/testing/swarm.ts';
+import { createChunkMemory } from '#agent/image/one-chunk/chunk-memory.ts';
 import { systemClock } from '#shared/clock.ts';
 import { silentLog } from '#shared/log.ts';
 

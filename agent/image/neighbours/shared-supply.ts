@@ -1,6 +1,4 @@
 import { EventEmitter, once } from 'node:events';
-import type { ChunkInMemory, ChunkMemory, UnpackedChunk } from '#agent/image/chunks/fetched/chunk-memory.ts';
-import { type FetchOptions, fetchChunk } from '#agent/image/chunks/fetched/fetch-chunk.ts';
 import { slotBytes } from '#agent/image/decode/slot-pool.ts';
 import { type ChunkRequest, chooseRequests, ownerOf, reach, seedOf } from '#agent/image/neighbours/choose-requests.ts';
 import { type ChunkSupply, type SuppliedChunk, supplyFromServer } from '#agent/image/neighbours/chunk-supply.ts';
@@ -8,6 +6,8 @@ import { createPackedStore, type PackedStore } from '#agent/image/neighbours/pac
 import { smooth } from '#agent/image/neighbours/peers.ts';
 import { readBack } from '#agent/image/neighbours/read-back.ts';
 import { createWantedChunks, type Wanted, type WantedChunks } from '#agent/image/neighbours/wanted-chunks.ts';
+import type { ChunkInMemory, ChunkMemory, UnpackedChunk } from '#agent/image/one-chunk/chunk-memory.ts';
+import { type FetchOptions, fetchChunk } from '#agent/image/one-chunk/fetch-chunk.ts';
 import type { Offer, Share } from '#agent/image-means/image-share.ts';
 import { type Chunk, type ChunkIndex, packedLimit } from '#shared/chunks/chunk-index.ts';
 import { AppError } from '#shared/errors/app-error.ts';

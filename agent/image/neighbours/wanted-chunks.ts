@@ -1,7 +1,7 @@
-import type { ChunkInMemory } from '#agent/image/chunks/fetched/chunk-memory.ts';
 import { seedOf, serverRequests, type Want } from '#agent/image/neighbours/choose-requests.ts';
 import type { SuppliedChunk } from '#agent/image/neighbours/chunk-supply.ts';
 import type { PackedStore } from '#agent/image/neighbours/packed-store.ts';
+import type { ChunkInMemory } from '#agent/image/one-chunk/chunk-memory.ts';
 import type { Chunk } from '#shared/chunks/chunk-index.ts';
 
 /** Chunks that are asked for before their turn, where there are neighbours. */

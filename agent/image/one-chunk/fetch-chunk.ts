@@ -1,7 +1,7 @@
-import type { ChunkMemory, UnpackedChunk } from '#agent/image/chunks/fetched/chunk-memory.ts';
 import type { KeptConnections } from '#agent/image/fetch/connection.ts';
 import type { DownloadOptions } from '#agent/image/fetch/download.ts';
 import { fetchSmall } from '#agent/image/fetch/fetch-small.ts';
+import type { ChunkMemory, UnpackedChunk } from '#agent/image/one-chunk/chunk-memory.ts';
 import { type Chunk, packedLimit } from '#shared/chunks/chunk-index.ts';
 import { AppError, isRetryable } from '#shared/errors/app-error.ts';
 import { retry } from '#shared/retry.ts';

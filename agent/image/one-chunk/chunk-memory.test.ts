@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { zstdCompressSync } from 'node:zlib';
 import { expect, onTestFinished, test } from 'vitest';
-import { type ChunkMemory, createChunkMemory } from '#agent/image/chunks/fetched/chunk-memory.ts';
+import { type ChunkMemory, createChunkMemory } from '#agent/image/one-chunk/chunk-memory.ts';
 import { type Chunk, chunkId } from '#shared/chunks/chunk-index.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 

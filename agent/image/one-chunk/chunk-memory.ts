@@ -1,8 +1,8 @@
 import { availableParallelism } from 'node:os';
-import { type ChunkThread, type ChunkWork, startChunkThread } from '#agent/image/chunks/fetched/chunk-thread.ts';
 import { detectCompression } from '#agent/image/decode/compression.ts';
 import { createSlotPool } from '#agent/image/decode/slot-pool.ts';
 import { openZlibBinding } from '#agent/image/decode/zlib-binding.ts';
+import { type ChunkThread, type ChunkWork, startChunkThread } from '#agent/image/one-chunk/chunk-thread.ts';
 import { type Chunk, type ChunkIndex, packedLimit, zeroChunkId } from '#shared/chunks/chunk-index.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
