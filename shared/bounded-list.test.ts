@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { bounded } from '#shared/bounded-list.ts';
+import { boundedList } from '#shared/bounded-list.ts';
 
 test('a list is refused by its length before anything is said of its members', () => {
   const looked: unknown[] = [];
   const member = z.unknown().refine((value) => looked.push(value) < 0, 'is wrong');
-  const schema = z.strictObject({ steps: bounded(z.array(member, { error: 'must be a list' }), 3).nullish() });
+  const schema = z.strictObject({ steps: boundedList(z.array(member, { error: 'must be a list' }), 3).nullish() });
   const faults = (steps: unknown) =>
     schema.safeParse({ steps }).error?.issues.map(({ path, message }) => `${path.join('.')}: ${message}`);
   expect(faults([1, 2, 3, 4])).toEqual(['steps: has 4 members, and may have at most 3']);

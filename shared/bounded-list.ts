@@ -4,7 +4,7 @@ import { z } from 'zod';
  * Refuses a list by its length before anything is said of its members: to look at each of ten thousand takes the time in
  * which nobody else is answered. The API's document shows the limit.
  */
-export function bounded<List extends z.ZodArray>(list: List, most: number) {
+export function boundedList<List extends z.ZodArray>(list: List, most: number) {
   return z.preprocess(
     (given, context) => {
       if (!Array.isArray(given) || given.length <= most) return given;

@@ -87,7 +87,7 @@ export function renderConfiguration(
   { rootUuid, subvolume = '', isNamed = false }: RootPlace,
 ): string {
   const setting = (name: string): string => settings.get(name)?.trim() ?? '';
-  const words = (text: string): string => text.split(/\s+/).filter(Boolean).map(quoted).join(' ');
+  const words = (text: string): string => text.split(/\s+/).filter(Boolean).map(quoteForGrub).join(' ');
   const serial = setting('GRUB_SERIAL_COMMAND');
   const terminals = (own: string): string => words(setting(own) || setting('GRUB_TERMINAL'));
   const [input, output] = [terminals('GRUB_TERMINAL_INPUT'), terminals('GRUB_TERMINAL_OUTPUT')];
@@ -103,9 +103,9 @@ export function renderConfiguration(
     `set timeout=${Number.isFinite(timeout) ? timeout : 5}`,
     `search --no-floppy --fs-uuid --set=root ${rootUuid}`,
     ...kernels.flatMap(({ kernel, initrd }) => [
-      `menuentry ${quoted(`Linux ${kernel.slice('vmlinuz-'.length)}`)} {`,
-      `  linux ${`${quoted(`${subvolume}/boot/${kernel}`)} root=UUID=${rootUuid} ro ${params}`.trim()}`,
-      ...(initrd === undefined ? [] : [`  initrd ${quoted(`${subvolume}/boot/${initrd}`)}`]),
+      `menuentry ${quoteForGrub(`Linux ${kernel.slice('vmlinuz-'.length)}`)} {`,
+      `  linux ${`${quoteForGrub(`${subvolume}/boot/${kernel}`)} root=UUID=${rootUuid} ro ${params}`.trim()}`,
+      ...(initrd === undefined ? [] : [`  initrd ${quoteForGrub(`${subvolume}/boot/${initrd}`)}`]),
       '}',
     ]),
     '',
@@ -113,7 +113,7 @@ export function renderConfiguration(
 }
 
 /** Quotes a word as GRUB's script reads it. */
-export function quoted(word: string): string {
+export function quoteForGrub(word: string): string {
   return /^[\w.,:=/@%+-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 

@@ -1,7 +1,12 @@
 import { copyFile, mkdir, mkdtemp, open, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { findGrubFolder, quoted, readBootableSystem, renderConfiguration } from '#agent/boot/grub-configuration.ts';
+import {
+  findGrubFolder,
+  quoteForGrub,
+  readBootableSystem,
+  renderConfiguration,
+} from '#agent/boot/grub-configuration.ts';
 import { placeFile } from '#agent/inject/inject-files.ts';
 import { resolveInside } from '#agent/inject/resolve-inside.ts';
 import { mountedSubvolume } from '#agent/storage/file-systems/mounted-subvolume.ts';
@@ -92,7 +97,7 @@ async function makeCore(
   const folder = await mkdtemp(join(tmpdir(), 'baton-grub-'));
   try {
     const [early, core] = [join(folder, 'early.cfg'), join(folder, 'core')];
-    await writeFile(early, `search.fs_uuid ${rootUuid} root\nset prefix=($root)${quoted(prefix)}\n`);
+    await writeFile(early, `search.fs_uuid ${rootUuid} root\nset prefix=($root)${quoteForGrub(prefix)}\n`);
     const own = platform === 'i386-pc' ? ['biosdisk'] : [];
     const options = [`--directory=${join(ramdiskModules, platform)}`, `--format=${platform}`, `--prefix=${prefix}`];
     await run('grub-mkimage', [...options, `--config=${early}`, `--output=${core}`, ...coreModules, ...own]);

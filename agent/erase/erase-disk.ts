@@ -7,7 +7,7 @@ import {
   describeMethod,
   type EraseAbilities,
   type EraseMethod,
-  overwrite,
+  overwriteDisk,
   overwritePasses,
 } from '#agent/erase/erase-methods.ts';
 import { requireNoHiddenSectors } from '#agent/erase/hidden-sectors.ts';
@@ -149,7 +149,7 @@ async function applyMethod(
         for (const [index, pass] of passes.entries()) {
           const onBytes = (bytes: number): void =>
             report(index * disk.sizeBytes + bytes, passes.length * disk.sizeBytes);
-          await overwrite(raw, pool, pass, signal, onBytes);
+          await overwriteDisk(raw, pool, pass, signal, onBytes);
         }
       });
       break;

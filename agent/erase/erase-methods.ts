@@ -70,7 +70,7 @@ export function overwritePasses(options: { readonly iterations: number; readonly
  * @param onBytes called after each MiB how many bytes of this pass are written
  * @throws AppError `aborted` between two MiB, `storage_error` with the place.
  */
-export async function overwrite(
+export async function overwriteDisk(
   raw: RawDisk,
   pool: SlotPool,
   pass: Pass,

@@ -2,7 +2,7 @@ import { mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { overwrite, overwritePasses } from '#agent/erase/erase-methods.ts';
+import { overwriteDisk, overwritePasses } from '#agent/erase/erase-methods.ts';
 import { type RawDisk, withRawDisk } from '#agent/erase/raw-disk.ts';
 import {
   type Evidence,
@@ -134,13 +134,13 @@ describe('places', () => {
 describe('overwriting', () => {
   test('random bytes, then zeros, to the last byte', async () => {
     const reported: number[] = [];
-    await withFile((raw, pool) => overwrite(raw, pool, 'random', signal, (done) => reported.push(done)));
+    await withFile((raw, pool) => overwriteDisk(raw, pool, 'random', signal, (done) => reported.push(done)));
     const random = await readFile(file);
     const mib = 1024 * 1024;
     expect(random.subarray(0, mib).equals(random.subarray(mib, 2 * mib))).toBe(false);
     expect(random.subarray(-4096).every((byte) => byte === 0xaa)).toBe(false);
     expect(reported.at(-1)).toBe(bytes);
-    await withFile((raw, pool) => overwrite(raw, pool, 'zeros', signal, () => undefined));
+    await withFile((raw, pool) => overwriteDisk(raw, pool, 'zeros', signal, () => undefined));
     expect((await readFile(file)).every((byte) => byte === 0)).toBe(true);
     expect((await readFile(file)).length).toBe(bytes);
   });
@@ -148,7 +148,7 @@ describe('overwriting', () => {
   test('stops when the agent does', async () => {
     const stopped = AbortSignal.abort();
     await expect(
-      withFile((raw, pool) => overwrite(raw, pool, 'zeros', stopped, () => undefined)),
+      withFile((raw, pool) => overwriteDisk(raw, pool, 'zeros', stopped, () => undefined)),
     ).rejects.toMatchObject({ code: 'aborted' });
     expect((await readFile(file))[0]).toBe(0xaa);
   });

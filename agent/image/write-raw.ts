@@ -5,7 +5,7 @@ import { decodeZlib } from '#agent/image/decode/zlib-decoder.ts';
 import type { Disk } from '#agent/image/disk/disk.ts';
 import { createDiskWriter, type DiskWriter, tooSmall } from '#agent/image/disk/disk-writer.ts';
 import type { CheckHead, ImageTarget, WrittenBytes } from '#agent/image/disk/image-target.ts';
-import { type Peeked, peek } from '#agent/image/disk/peek.ts';
+import { type Peeked, peekIntoImage } from '#agent/image/disk/peek.ts';
 import type { ImageSource } from '#agent/image/fetch/image-source.ts';
 
 /** Slots for what is unpacked, as many as the download has. */
@@ -23,7 +23,7 @@ export async function writeRaw(
   if (expected !== undefined && expected > target.sizeBytes) throw tooSmall(target, expected);
   // of several frames the first says nothing of the others
   const known = compression === 'none' ? expected : undefined;
-  const peeked = await peek(unpack(compression, source), {
+  const peeked = await peekIntoImage(unpack(compression, source), {
     imageBytes: known,
     readPiece: known === undefined ? undefined : source.readPiece(known, { maxTries: 1 }),
   });

@@ -11,7 +11,7 @@ import { probePartitions } from '#agent/storage/partition-table.ts';
 import { addRestingArrays } from '#agent/storage/resting-arrays.ts';
 import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
 import { chooseRootDevice } from '#shared/disks/choose-root-device.ts';
-import { unprotected } from '#shared/disks/skip-list.ts';
+import { withoutProtected } from '#shared/disks/skip-list.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 import { type InjectedFile } from '#shared/in-band/injected-file.ts';
 
@@ -38,7 +38,7 @@ export async function injectFiles(
   await waitForUdev(context.run);
   const { run, node } = context;
   const devices = await addRestingArrays(run, node.properties, await listBlockDevices(run));
-  const touchable = unprotected(context.node.properties, devices);
+  const touchable = withoutProtected(context.node.properties, devices);
   const disk = await readTarget(context, devices);
   const placed: PlacedFile[] = [];
   for (const file of files) {

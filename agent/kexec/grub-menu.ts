@@ -1,5 +1,5 @@
 import { notUnderstood, parseGrubScript, type Statement, type Word } from '#agent/kexec/grub-script.ts';
-import { evaluateTest, expand, quoteForKernel, type Truth, type Variables } from '#agent/kexec/grub-words.ts';
+import { evaluateTest, expandWord, quoteForKernel, type Truth, type Variables } from '#agent/kexec/grub-words.ts';
 import type { LoaderEntry } from '#agent/kexec/loader-entries.ts';
 import type { FilePart } from '#agent/kexec/unified-image.ts';
 
@@ -143,7 +143,7 @@ function runCommand(
   { words, body }: Extract<Statement, { kind: 'command' }>,
   isCertain: boolean,
 ): Truth {
-  const [name, ...args] = words.flatMap((word) => expand(word, running.variables));
+  const [name, ...args] = words.flatMap((word) => expandWord(word, running.variables));
   if (name === undefined) return undefined;
   const assignment = /^(\w+)=([\s\S]*)$/.exec(name === 'set' && args.length === 1 ? (args[0] ?? '') : name);
   if (assignment) return setVariable(running, assignment[1] ?? '', assignment[2], isCertain);

@@ -13,7 +13,7 @@ const isOfCall = /^[?#@*\d]/;
  * A word is several where a variable outside of quotes has spaces, and none where that is empty.
  * @throws AppError `not_supported` for a word that is too long
  */
-export function expand(word: Word, variables: Variables): (string | undefined)[] {
+export function expandWord(word: Word, variables: Variables): (string | undefined)[] {
   const words = [''];
   let length = 0;
   for (const piece of word) {

@@ -4,7 +4,7 @@ import { type BlockDevice, listBlockDevices } from '#agent/storage/lsblk.ts';
 import type { MdArray } from '#agent/storage/mdadm.ts';
 import { addRestingArrays } from '#agent/storage/resting-arrays.ts';
 import { waitForUdev } from '#agent/storage/wait-for-udev.ts';
-import { findUnmetEntries, readSkipList, unprotected } from '#shared/disks/skip-list.ts';
+import { findUnmetEntries, readSkipList, withoutProtected } from '#shared/disks/skip-list.ts';
 import type { Log } from '#shared/log.ts';
 import type { Run } from '#shared/process/run.ts';
 import { isRaidCandidate, type LogicalDisk, type TargetRaidConfig } from '#shared/raid/target-raid-config.ts';
@@ -72,5 +72,5 @@ export async function listRaidDisks(
   await waitForUdev(run);
   const devices = await addRestingArrays(run, node.properties, await listBlockDevices(run));
   for (const warning of findUnmetEntries(node.properties, devices)) log?.warn(warning);
-  return unprotected(node.properties, devices).filter(isRaidCandidate);
+  return withoutProtected(node.properties, devices).filter(isRaidCandidate);
 }

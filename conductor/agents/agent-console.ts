@@ -9,7 +9,7 @@ import { openAgentToken } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 import { stepTitle } from '#conductor/model/flows/planned-step.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { closeSocket, keepAlive, pump } from '#shared/web-socket/web-socket.ts';
+import { closeSocket, keepAlive, passMessages } from '#shared/web-socket/web-socket.ts';
 import { type ConsoleQuery, maxConsoleMessageBytes } from '#shared/wire/console.ts';
 
 const handshakeTimeoutMs = 10_000;
@@ -135,8 +135,8 @@ function agentEnd(agent: Awaited<ReturnType<typeof dialAgent>>): ConsoleSource {
     }),
     join: (operator) => {
       keepAlive(agent);
-      pump(operator, agent);
-      pump(agent, operator);
+      passMessages(operator, agent);
+      passMessages(agent, operator);
       agent.resume();
     },
     close: (reason) => closeSocket(agent, 1000, reason),

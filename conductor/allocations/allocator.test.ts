@@ -2,7 +2,7 @@ import { eq, sql } from 'drizzle-orm';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { allocationResource, getAllocation, insertAllocations } from '#conductor/allocations/allocation-store.ts';
 import { createAllocations, tryAllocation } from '#conductor/allocations/create-allocation.ts';
-import { type Requirements, refusals } from '#conductor/allocations/match.ts';
+import { listRefusals, type Requirements } from '#conductor/allocations/match.ts';
 import { readAll, readFitting } from '#conductor/allocations/read-candidates.ts';
 import { pruneFailedAllocations } from '#conductor/allocations/work-store.ts';
 import { anybody } from '#conductor/kernel/caller.ts';
@@ -273,7 +273,7 @@ test('the database finds just the nodes that nothing stands against', async () =
   await fc.assert(
     fc.asyncProperty(anyRequirements, async (requirements) => {
       const found = await readFitting(api.context.db, requirements, { names: [], needed: 1, limit: undefined });
-      const expected = all.filter((node) => refusals(node, requirements).length === 0);
+      const expected = all.filter((node) => listRefusals(node, requirements).length === 0);
       expect(found.map(({ uuid }) => uuid).sort()).toEqual(expected.map(({ uuid }) => uuid).sort());
     }),
     { numRuns: 40 },

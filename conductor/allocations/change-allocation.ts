@@ -6,7 +6,7 @@ import {
   insertAllocations,
 } from '#conductor/allocations/allocation-store.ts';
 import type { AllocationsContext } from '#conductor/allocations/context.ts';
-import { type Refusal, refusals } from '#conductor/allocations/match.ts';
+import { listRefusals, type Refusal } from '#conductor/allocations/match.ts';
 import { AllocationPatch } from '#conductor/api/allocations.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
@@ -134,7 +134,7 @@ async function requireFit(tx: Transaction, node: NodeRow, wanted: AllocationInse
     node.allocationUuid !== null && `has allocation ${node.allocationUuid} already`,
     node.provisionState !== 'active' && `is in state '${node.provisionState}', not 'active'`,
     node.instanceUuid !== null && node.instanceUuid !== wanted.uuid && `has instance ${node.instanceUuid}`,
-    ...refusals(candidate, { resourceClass, traits: wantedTraits, candidateNodes, owner })
+    ...listRefusals(candidate, { resourceClass, traits: wantedTraits, candidateNodes, owner })
       .filter(({ kind }) => lasting.has(kind))
       .map(({ text }) => text),
   ].filter((fault) => fault !== false);

@@ -1,11 +1,11 @@
 import { and, eq, sql } from 'drizzle-orm';
 import type { AllocationsContext } from '#conductor/allocations/context.ts';
-import { type Candidate, type Requirements, refusals } from '#conductor/allocations/match.ts';
+import { type Candidate, listRefusals, type Requirements } from '#conductor/allocations/match.ts';
 import { byUuid, lockCandidates } from '#conductor/allocations/read-candidates.ts';
 import { isUnserved } from '#conductor/allocations/work-store.ts';
 import { refusingDuplicates } from '#conductor/kernel/db/faults.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
-import { together } from '#conductor/kernel/db/query/batches.ts';
+import { allTogether } from '#conductor/kernel/db/query/batches.ts';
 import { isAmong } from '#conductor/kernel/db/query/statement.ts';
 import { type AllocationRow, allocations } from '#conductor/kernel/db/schema/allocation.ts';
 import { nodeLeases, nodes } from '#conductor/kernel/db/schema/node.ts';
@@ -40,7 +40,7 @@ export async function claimNodes(
   );
   return db.transaction(async (tx) => {
     // in this order: what a node is must be read under its lease, which a change of traits locks first
-    const [allocated, leases, nodeRows] = await together([
+    const [allocated, leases, nodeRows] = await allTogether([
       lockAllocations(tx, config.conductorName, pairs),
       lockLeases(tx, wanted),
       lockCandidates(tx, wanted),
@@ -52,7 +52,7 @@ export async function claimNodes(
       claim.pairs.every(({ allocation, node }) => {
         const now = current.get(node.uuid);
         const isOurs = tokens.get(allocation.uuid) === allocation.token;
-        return isOurs && free.has(node.uuid) && now !== undefined && refusals(now, claim.requirements).length === 0;
+        return isOurs && free.has(node.uuid) && now !== undefined && listRefusals(now, claim.requirements).length === 0;
       }),
     );
     const granted = good.flatMap((claim) => claim.pairs);
@@ -163,7 +163,7 @@ async function writeGrants(
             .set({ holder: null, token: sql`${nodeLeases.token} + 1` })
             .where(isAmong(nodeLeases.nodeUuid, expired)),
         ];
-  const [, rows] = await together([toNodes, toAllocations, toHistory, ...fromHolders]);
+  const [, rows] = await allTogether([toNodes, toAllocations, toHistory, ...fromHolders]);
   if (rows.length !== granted.length) {
     throw new AppError('internal', `${granted.length} locked allocations were to be saved, ${rows.length} were`);
   }

@@ -4,7 +4,13 @@ import { insertAllocations, requireNoDuplicates } from '#conductor/allocations/a
 import type { Allocating } from '#conductor/allocations/allocator.ts';
 import { backfillAllocation } from '#conductor/allocations/change-allocation.ts';
 import type { AllocationsContext } from '#conductor/allocations/context.ts';
-import { type Candidate, decide, describeShortage, type Requirements, refusals } from '#conductor/allocations/match.ts';
+import {
+  type Candidate,
+  decide,
+  describeShortage,
+  listRefusals,
+  type Requirements,
+} from '#conductor/allocations/match.ts';
 import { readAll, readFitting } from '#conductor/allocations/read-candidates.ts';
 import type { AllocationRequest } from '#conductor/api/allocations.ts';
 import type { TrialAnswer } from '#conductor/api/node-parts.ts';
@@ -245,7 +251,7 @@ export async function tryAllocation(
 
 function reasonsAgainst(node: Candidate, requirements: Requirements): string[] {
   const locked = node.isLocked ? ['is locked by a conductor at work, which is waited for'] : [];
-  return [...refusals(node, requirements).map(({ text }) => text), ...locked];
+  return [...listRefusals(node, requirements).map(({ text }) => text), ...locked];
 }
 
 const isOfClass =

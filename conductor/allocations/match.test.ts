@@ -4,9 +4,9 @@ import {
   type Demand,
   decide,
   describeShortage,
+  listRefusals,
   pairUp,
   type Requirements,
-  refusals,
   selectByRack,
 } from '#conductor/allocations/match.ts';
 import * as fc from '#test/fuzz/fast-check.ts';
@@ -29,7 +29,7 @@ const candidate = (more: Partial<Candidate> = {}): Candidate => ({
   hasLease: true,
   ...more,
 });
-const kinds = (node: Candidate, wanted: Requirements) => refusals(node, wanted).map(({ kind }) => kind);
+const kinds = (node: Candidate, wanted: Requirements) => listRefusals(node, wanted).map(({ kind }) => kind);
 
 describe('what stands against a node', () => {
   test.each<[string, Partial<Candidate>, Partial<Requirements>, string[]]>([

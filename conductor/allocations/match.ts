@@ -45,7 +45,7 @@ export interface Refusal {
 }
 
 /** Every reason against the node; none = it fits (seed 003, "Allocation process"; allocation.md §3.1). Pure. */
-export function refusals(node: Candidate, requirements: Requirements): Refusal[] {
+export function listRefusals(node: Candidate, requirements: Requirements): Refusal[] {
   const missing = requirements.traits.filter((trait) => !node.traits.includes(trait));
   const { owner, candidateNodes } = requirements;
   const refused: (Refusal | false)[] = [
@@ -178,7 +178,7 @@ export function describeShortage(requirements: Requirements, nodes: readonly Can
 
 /** A lock counts where nothing else does. */
 function reasonsNow(node: Candidate, requirements: Requirements): (keyof typeof shortageWords)[] {
-  const kinds = refusals(node, requirements).map(({ kind }) => kind);
+  const kinds = listRefusals(node, requirements).map(({ kind }) => kind);
   return kinds.length === 0 && node.isLocked ? ['locked'] : kinds;
 }
 

@@ -37,7 +37,7 @@ const locked = sql`${nodes.uuid} in (select ${nodeLeases.nodeUuid} from ${nodeLe
 
 /**
  * Nodes that fit, in random order, so that conductors do not all try the same; with a limit, those named so among the
- * first. Locked ones only when the others are fewer than needed. The conditions are those of `refusals`, which has the
+ * first. Locked ones only when the others are fewer than needed. The conditions are those of `listRefusals`, which has the
  * last word.
  */
 export async function readFitting(
@@ -64,7 +64,7 @@ export async function readFitting(
   return [...free, ...(await read(undefined, found))];
 }
 
-/** `refusals` as far as the database can know. */
+/** `listRefusals` as far as the database can know. */
 function fits(requirements: Requirements): SQL | undefined {
   const { owner } = requirements;
   const traits = [...new Set(requirements.traits)];

@@ -12,12 +12,12 @@ import {
   wholeFrom,
 } from '#conductor/api/values.ts';
 import { TraitName } from '#conductor/model/trait-name.ts';
-import { bounded } from '#shared/bounded-list.ts';
+import { boundedList } from '#shared/bounded-list.ts';
 import { stepInterfaces } from '#shared/wire/step.ts';
 
 const placeRule = 'must be an integer from 0 to 2147483647';
 /** Place of a step among others. */
-export const place = wholeFrom(0, placeRule);
+export const placeField = wholeFrom(0, placeRule);
 
 /** A step as a template or a request for a deploy names it (agent-protocol.md §5.3). */
 export const DeployStep = z.strictObject({
@@ -26,10 +26,10 @@ export const DeployStep = z.strictObject({
   args: z.record(z.string(), z.unknown(), {
     error: ({ input }) => (input === undefined ? 'is missing: {} for none' : 'must be a JSON object'),
   }),
-  priority: z.union([place, z.string().regex(/^\d+$/).transform(Number).pipe(place)], { error: placeRule }),
+  priority: z.union([placeField, z.string().regex(/^\d+$/).transform(Number).pipe(placeField)], { error: placeRule }),
 });
 
-const steps = bounded(z.array(DeployStep).min(1, 'a template has at least one step'), mostListed).superRefine(
+const steps = boundedList(z.array(DeployStep).min(1, 'a template has at least one step'), mostListed).superRefine(
   (given, context) => {
     const keys = given.map((step) => `${step.interface}.${step.step}`);
     const twice = [...new Set(keys.filter((key, index) => keys.indexOf(key) !== index))];
@@ -73,7 +73,7 @@ export const runbookFields = defineFields('runbook', 92, {
   name: { type: z.string(), write: TraitName, listed: true },
   steps: {
     type: z.array(z.strictObject({ interface: z.string(), step: z.string(), args: json, order: whole })),
-    write: bounded(z.array(RunbookStep).min(1, 'a runbook has at least one step'), mostListed),
+    write: boundedList(z.array(RunbookStep).min(1, 'a runbook has at least one step'), mostListed),
   },
   disable_ramdisk: { type: z.boolean(), write: z.boolean({ error: 'must be true or false' }).nullish() },
   public: { type: z.boolean(), write: z.boolean({ error: 'must be true or false' }).nullish(), listed: true },
@@ -125,8 +125,11 @@ export const ruleFields = defineFields('inspection rule', 96, {
     type: z.boolean(),
     write: z.boolean({ error: 'must be true or false' }).nullish(),
   },
-  conditions: { type: shown, write: bounded(z.array(Condition, { error: 'must be a list' }), mostListed).nullish() },
-  actions: { type: shown, write: bounded(z.array(z.strictObject(call), { error: 'must be a list' }), mostListed) },
+  conditions: {
+    type: shown,
+    write: boundedList(z.array(Condition, { error: 'must be a list' }), mostListed).nullish(),
+  },
+  actions: { type: shown, write: boundedList(z.array(z.strictObject(call), { error: 'must be a list' }), mostListed) },
 });
 
 export const InspectionRule = answerOf('InspectionRule', ruleFields.answered);

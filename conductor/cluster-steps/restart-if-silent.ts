@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { clusterArgs } from '#conductor/cluster-steps/cluster-step.ts';
-import { answersArg, every, joinedArgs, whyNotJoined, whySilent } from '#conductor/cluster-steps/service-steps.ts';
+import { answersArg, secondsBetweenLooks, joinedArgs, whyNotJoined, whySilent } from '#conductor/cluster-steps/service-steps.ts';
 import { hasBeenReset } from '#conductor/flows/bmc/hold-power.ts';
 import { setPower, switchPower } from '#conductor/flows/conductor-steps/power.ts';
 import { noteOutput } from '#conductor/flows/log/flow-store.ts';
@@ -14,7 +14,7 @@ import { findDeployBoot, wentByKexec } from '#conductor/nodes/deploy-boot.ts';
 import { parseStepArgs } from '#shared/steps/define-step.ts';
 
 const args = clusterArgs.extend({
-  every,
+  every: secondsBetweenLooks,
   timeout: z.number().int().positive().describe('seconds until its machine is restarted'),
   answers: answersArg,
   kubernetes: joinedArgs.optional().describe('it joins the Kubernetes cluster, as another than these'),

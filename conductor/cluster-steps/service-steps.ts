@@ -21,7 +21,7 @@ import { inParallel } from '#shared/in-parallel.ts';
 import { askPeerForStatus } from '#shared/peers/ask-peer.ts';
 import { run } from '#shared/process/run.ts';
 
-export const every = z.number().int().positive().describe('seconds between two looks');
+export const secondsBetweenLooks = z.number().int().positive().describe('seconds between two looks');
 
 /** Arguments that name what the deployed node must not be. */
 export const joinedArgs = z.object({
@@ -30,7 +30,7 @@ export const joinedArgs = z.object({
   deployed_after: z.number().describe('when the deploy began; milliseconds since 1970'),
 });
 
-const readyArgs = clusterArgs.extend({ every, ...joinedArgs.shape });
+const readyArgs = clusterArgs.extend({ every: secondsBetweenLooks, ...joinedArgs.shape });
 export const answersArg = z.array(z.object({ by: z.enum(['ping', 'tcp', 'http']), target: z.string() }));
 
 function findNode(context: StepContext, name: string, againMs: number): Promise<WatchedNode | undefined> {
@@ -102,7 +102,7 @@ export const waitForAnswers = newClusterStep({
   step: 'wait_for_answers',
   description: 'Waits until the instance answers as its documents ask.',
   args: clusterArgs.extend({
-    every,
+    every: secondsBetweenLooks,
     answers: answersArg,
     in_kubernetes: z.boolean().default(false).describe('it has joined the Kubernetes cluster'),
   }),

@@ -1,7 +1,7 @@
 import { applyPatch } from 'rfc6902';
 import { z } from 'zod';
 import { mostListed } from '#conductor/api/values.ts';
-import { bounded } from '#shared/bounded-list.ts';
+import { boundedList } from '#shared/bounded-list.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { firstIssues } from '#shared/errors/describe-issues.ts';
 
@@ -9,7 +9,7 @@ import { firstIssues } from '#shared/errors/describe-issues.ts';
  * Ironic's subset of RFC 6902 (ironic-api.md §1.5): no test, move or copy. Its paths have no `~` escapes up to
  * microversion 1.97.
  */
-export const JsonPatch = bounded(
+export const JsonPatch = boundedList(
   z.array(
     z.strictObject({
       op: z.enum(['add', 'replace', 'remove'], { error: 'must be add, replace or remove' }),

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { fenced } from '#conductor/flows/engine/node-worker.ts';
 import type { Queryable } from '#conductor/kernel/db/query/queryable.ts';
-import { undisputed } from '#conductor/kernel/db/session/life.ts';
-import { type KeptLease, moment } from '#conductor/kernel/lease.ts';
+import { undisputedLife } from '#conductor/kernel/db/session/life.ts';
+import { type KeptLease, readMoment } from '#conductor/kernel/lease.ts';
 import { keepLease } from '#conductor/nodes/node-lease.ts';
 import { silentLog } from '#shared/log.ts';
 
@@ -16,8 +16,8 @@ function setUp() {
       asked.push({ answer: resolve, fail: reject });
     });
   const db = { update: () => ({ set: () => ({ where: () => ({ returning }) }) }) } as unknown as Queryable;
-  const context = { db, log: silentLog, config: { leaseMs: 3000 }, database: { life: undisputed } };
-  const kept = keepLease(context, { nodeUuid: 'n', holder: 'me', token: 1 }, moment());
+  const context = { db, log: silentLog, config: { leaseMs: 3000 }, database: { life: undisputedLife } };
+  const kept = keepLease(context, { nodeUuid: 'n', holder: 'me', token: 1 }, readMoment());
   return { asked, kept };
 }
 

@@ -12,11 +12,11 @@ interface Moment {
   readonly wallMs: number;
 }
 
-export const moment = (): Moment => ({ monotonicMs: performance.now(), wallMs: Date.now() });
+export const readMoment = (): Moment => ({ monotonicMs: performance.now(), wallMs: Date.now() });
 
 /** Milliseconds since then: of two clocks that disagree, the one that says more. */
 function since(then: Moment): number {
-  const now = moment();
+  const now = readMoment();
   return Math.max(now.monotonicMs - then.monotonicMs, now.wallMs - then.wallMs);
 }
 
@@ -73,7 +73,7 @@ function keepRenewed(context: KeepContext, lease: Renewable, claimedAt: Moment):
     check();
     if (isAsking || signal.aborted) return;
     isAsking = true;
-    const askedAt = moment();
+    const askedAt = readMoment();
     try {
       if (await lease.renew()) {
         renewedAt = askedAt;

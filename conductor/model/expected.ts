@@ -1,5 +1,5 @@
 /** Error texts for zod: `is missing; it must be …`, `must be …`; what YAML took for a number asks for quotes. */
-export function expected(what: string): { error: (issue: { readonly input?: unknown }) => string } {
+export function expectedMessage(what: string): { error: (issue: { readonly input?: unknown }) => string } {
   return {
     error: ({ input }) => {
       if (input === undefined) return `is missing; it must be ${what}`;

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { and, desc, eq, gte, inArray, type SQL, type SQLChunk, sql } from 'drizzle-orm';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
-import { together } from '#conductor/kernel/db/query/batches.ts';
+import { allTogether } from '#conductor/kernel/db/query/batches.ts';
 import { onceFor, statement } from '#conductor/kernel/db/query/statement.ts';
 import { nodeHistory } from '#conductor/kernel/db/schema/node.ts';
 import { beforeCommit, type Write } from '#conductor/kernel/db/session/session.ts';
@@ -104,7 +104,7 @@ const writeNotes: Write<Note> = async (db, notes) => {
   const parts = ofNodes.flatMap((all) =>
     all.flatMap((_, index) => (index % mostNotes === 0 ? [all.slice(index, index + mostNotes)] : [])),
   );
-  await together(
+  await allTogether(
     parts.map((part) => {
       const shapes = part.map(({ entry, event }) => (entry && event ? 'both' : entry ? 'entry' : 'event'));
       const values = part.flatMap(({ entry, event }, place) =>

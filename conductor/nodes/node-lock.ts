@@ -1,7 +1,7 @@
 import type { Transaction } from '#conductor/kernel/db/open.ts';
-import { together } from '#conductor/kernel/db/query/batches.ts';
+import { allTogether } from '#conductor/kernel/db/query/batches.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
-import { moment } from '#conductor/kernel/lease.ts';
+import { readMoment } from '#conductor/kernel/lease.ts';
 import type { NodesContext } from '#conductor/nodes/context.ts';
 import { type ChangeNote, writeChangeNote } from '#conductor/nodes/node-history.ts';
 import {
@@ -45,7 +45,7 @@ export async function withNodeLock<Result>(
   act: (signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> {
   const { db, config } = context;
-  const claimedAt = moment();
+  const claimedAt = readMoment();
   const lease = await claimLease(db, nodeUuid, { holder: config.conductorName, leaseMs: config.leaseMs });
   if (!lease) throw nodeLocked(nodeUuid, (await leaseHolder(db, nodeUuid)) ?? 'another conductor');
   const kept = keepLease(context, lease, claimedAt);
@@ -87,7 +87,7 @@ export function changeUnlocked<Result, Read = undefined>(
       const holder = seizes ? await leaseHolder(tx, nodeUuid) : undefined;
       const unlocked = holder === undefined ? requireUnlocked(tx, nodeUuid) : seizeLease(tx, nodeUuid);
       // a node that is gone has no lease that could be free: its `not_found` comes first
-      const [node, , found] = await together([
+      const [node, , found] = await allTogether([
         lockNode(tx, nodeUuid),
         unlocked,
         read?.(tx) ?? Promise.resolve(undefined as Read),

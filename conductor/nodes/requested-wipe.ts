@@ -26,7 +26,7 @@ export function requireWipingVerb({ verb, wipe }: WipingRequest): void {
 export function wipeOf(node: Debtor, { verb, wipe }: WipingRequest): WipeRequest | undefined {
   if (!mayWipe(verb)) return undefined;
   const { owedWipe: owed } = node;
-  if (wipe && owed && !pays(wipe, owed)) {
+  if (wipe && owed && !paysOwedWipe(wipe, owed)) {
     throw new AppError(
       'conflict',
       `Node ${node.uuid} owes a wipe of all its disks, which was requested and has not completed: local storage ` +
@@ -43,7 +43,7 @@ export function coveringWipe(one: WipeRequest | null, other: WipeRequest | null)
 }
 
 /** Whether nothing of `owed` is left when `done` was. */
-export function pays(done: WipeRequest, owed: WipeRequest): boolean {
+export function paysOwedWipe(done: WipeRequest, owed: WipeRequest): boolean {
   return owed.preserveLocalStorage || !done.preserveLocalStorage;
 }
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { conductorPackages } from '#conductor/start/host-packages.ts';
 import { type BuildContext, paths } from '#image-build/build-context.ts';
-import { copy, stagePackage, write } from '#image-build/debian-package/stage-package.ts';
+import { copy, stagePackage, writeStaged } from '#image-build/debian-package/stage-package.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 
 const sources = import.meta.dirname;
@@ -71,8 +71,8 @@ async function writeControl(
       'bare-metal provisioning that speaks the API of OpenStack Ironic\n The conductor, the command baton, and the ramdisk that machines boot.',
   };
   const text = Object.entries(fields).map(([name, value]) => `${name}: ${value}\n`);
-  await write(join(control, 'control'), text.join(''), 0o644);
-  await write(join(control, 'conffiles'), '/etc/baton/baton.env\n', 0o644);
+  await writeStaged(join(control, 'control'), text.join(''), 0o644);
+  await writeStaged(join(control, 'conffiles'), '/etc/baton/baton.env\n', 0o644);
   for (const name of (await readdir(join(sources, 'scripts'))).filter((each) => each !== 'baton')) {
     await copy(join(sources, 'scripts', name), join(control, name), 0o755);
   }

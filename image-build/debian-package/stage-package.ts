@@ -64,18 +64,18 @@ export async function stagePackage(tree: string): Promise<void> {
   }
   await copy(join(sources, 'scripts/baton'), join(tree, 'usr/bin/baton'), 0o755);
   await copy(join(sources, 'baton.service'), join(tree, 'lib/systemd/system/baton.service'), 0o644);
-  await write(join(tree, 'etc/baton/baton.env'), settingsFile(), 0o640); // DATABASE_URL may have a password
+  await writeStaged(join(tree, 'etc/baton/baton.env'), settingsFile(), 0o640); // DATABASE_URL may have a password
   await writeCommandHelp(tree);
   const documents = join(tree, 'usr/share/doc/baton');
   await copy(join(paths.repository, 'docs'), documents);
   await copy(join(paths.repository, 'CHANGELOG.md'), join(documents, 'CHANGELOG.md'));
   const npmPackages = packagesOf(inputs).map((path) => join(paths.repository, path));
   const licenses = await licensesText({ npmPackages });
-  await write(
+  await writeStaged(
     join(documents, 'sbom.cdx.json'),
     `${JSON.stringify(await listParts(packagesOf(inputs)), undefined, 1)}\n`,
   );
-  await write(
+  await writeStaged(
     join(documents, 'copyright'),
     `${await readFile(join(paths.repository, 'LICENSE'), 'utf8')}\n${licenses}`,
   );
@@ -123,7 +123,7 @@ export async function copy(from: string, to: string, mode?: number): Promise<voi
   if (mode !== undefined) await chmod(to, mode);
 }
 
-export async function write(path: string, text: string, mode = 0o644): Promise<void> {
+export async function writeStaged(path: string, text: string, mode = 0o644): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
   await writeFile(path, text);
   await chmod(path, mode);

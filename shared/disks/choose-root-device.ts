@@ -1,5 +1,5 @@
 import { type Disk, isNoDisk } from '#shared/disks/disk.ts';
-import { mismatches, parseHints, type RootDeviceHints } from '#shared/disks/root-device-hints.ts';
+import { listMismatches, parseHints, type RootDeviceHints } from '#shared/disks/root-device-hints.ts';
 import { compareDisks } from '#shared/disks/same-disk.ts';
 import { readSkipList, withMembers } from '#shared/disks/skip-list.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -43,7 +43,7 @@ export function chooseRootDevice<D extends Disk>(devices: readonly D[], node: No
       // a volume on a disk that must be left alone would be written through to it
       ...(isSkippedBelow(device) ? ['it stands on a disk on the skip list'] : []),
       ...(hints === undefined ? unlikely(device) : []),
-      ...mismatches(device, tests),
+      ...listMismatches(device, tests),
     ],
   }));
   const fitting = judged.filter(({ reasons }) => reasons.length === 0).map(({ device }) => device);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Disk } from '#shared/disks/disk.ts';
-import { mismatches, parseHints, protects } from '#shared/disks/root-device-hints.ts';
+import { hintsProtect, listMismatches, parseHints } from '#shared/disks/root-device-hints.ts';
 import { testDisk } from '#shared/disks/testing/test-disk.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import {
@@ -17,7 +17,7 @@ import {
 const gib = 1024 ** 3;
 
 function matches(hints: Record<string, unknown>, device: Partial<Disk>): boolean {
-  return mismatches(testDisk(device), parseHints(hints, 'properties.root_device')).length === 0;
+  return listMismatches(testDisk(device), parseHints(hints, 'properties.root_device')).length === 0;
 }
 
 describe('numbers', () => {
@@ -141,14 +141,14 @@ describe('a disk of several names', () => {
     { name: '/dev/disk/by-path/pci-1-ata-1' },
   ])('%j: one is enough', (hints) => {
     expect(matches(hints, sas)).toBe(true);
-    expect(protects(testDisk(sas), parseHints(hints, 'skip'))).toBe(true);
+    expect(hintsProtect(testDisk(sas), parseHints(hints, 'skip'))).toBe(true);
   });
 
   test('what must not be so must hold for each when a disk is chosen, and for one when it is protected', () => {
     const hints = { serial: 's!= 5000cca0541ae674' };
     expect(matches(hints, sas)).toBe(false);
     expect(matches(hints, { serial: 'other' })).toBe(true);
-    expect(protects(testDisk(sas), parseHints(hints, 'skip'))).toBe(true);
+    expect(hintsProtect(testDisk(sas), parseHints(hints, 'skip'))).toBe(true);
   });
 
   test('what has not been read may be: it is not chosen, and protected is not known', () => {
@@ -156,13 +156,13 @@ describe('a disk of several names', () => {
     const unsure = [{ serial: 'A' }, { wwn: '0xa' }, { by_path: '/dev/disk/by-path/a' }, { name: '/dev/disk/by-id/a' }];
     for (const hints of [...unsure, { serial: 's!= A' }, { serial: 'none' }]) {
       expect(matches(hints, unread)).toBe(false);
-      expect(protects(unread, parseHints(hints, 'skip'))).toBeUndefined();
+      expect(hintsProtect(unread, parseHints(hints, 'skip'))).toBeUndefined();
     }
     for (const hints of [{ size: '> 5000' }, { hctl: '1:0:0:0' }, { name: '/dev/sdb' }]) {
-      expect(protects(unread, parseHints(hints, 'skip'))).toBe(false);
+      expect(hintsProtect(unread, parseHints(hints, 'skip'))).toBe(false);
     }
-    expect(protects(unread, parseHints({ name: '/dev/sda' }, 'skip'))).toBe(true);
-    expect(protects(unread, parseHints({ serial: 'A', size: '> 5000' }, 'skip'))).toBe(false);
+    expect(hintsProtect(unread, parseHints({ name: '/dev/sda' }, 'skip'))).toBe(true);
+    expect(hintsProtect(unread, parseHints({ serial: 'A', size: '> 5000' }, 'skip'))).toBe(false);
   });
 });
 
@@ -190,7 +190,7 @@ test.each<[unknown, boolean, boolean]>([
 test('a disk that may turn or not is neither kind, and not known to be protected as one', () => {
   for (const rotational of [true, false]) {
     expect(matches({ rotational }, { rotational: null })).toBe(false);
-    expect(protects(testDisk({ rotational: null }), parseHints({ rotational }, 'skip'))).toBeUndefined();
+    expect(hintsProtect(testDisk({ rotational: null }), parseHints({ rotational }, 'skip'))).toBeUndefined();
   }
 });
 
@@ -233,7 +233,7 @@ test('an unknown hint is named', () => {
 
 function reading(field: string, text: string): string {
   try {
-    mismatches(testDisk(), parseHints({ [field]: text }, 'properties.root_device'));
+    listMismatches(testDisk(), parseHints({ [field]: text }, 'properties.root_device'));
     return 'understood';
   } catch (error) {
     return error instanceof AppError ? `${error.code}: ${error.message}` : `crashed: ${String(error)}`;

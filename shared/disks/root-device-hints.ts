@@ -112,7 +112,7 @@ function requireNoPlaceholder(name: string, wanted: unknown, source: string): vo
  * Why a device does not satisfy the hints, one reason for each; empty when it does. One of its values is enough; that
  * something is not so must hold for each of them, and be known.
  */
-export function mismatches(device: Disk, hints: readonly HintTest[]): readonly string[] {
+export function listMismatches(device: Disk, hints: readonly HintTest[]): readonly string[] {
   return hints
     .filter((hint) => !isMet(device, hint))
     .map((hint) => `${hint.field} is ${show(hint.read(device))}, wanted ${hint.wanted}`);
@@ -128,7 +128,7 @@ function isMet(device: Disk, hint: HintTest): boolean {
  * Whether hints that protect a device meet it: any of its values is enough, also for what must not be so, as in Ironic:
  * too much is protected rather than too little. `undefined` = they may: what could tell has not been read.
  */
-export function protects(device: Disk, hints: readonly HintTest[]): boolean | undefined {
+export function hintsProtect(device: Disk, hints: readonly HintTest[]): boolean | undefined {
   const missed = hints.filter((hint) => !hint.read(device).some((value) => hint.matches(value)));
   if (missed.length === 0) return true;
   return missed.every((hint) => isUnsure(device, hint)) ? undefined : false;

@@ -4,8 +4,8 @@ import {
   protectedDevices,
   protectedNames,
   readSkipList,
-  unprotected,
   warnOfUnmetEntries,
+  withoutProtected,
 } from '#shared/disks/skip-list.ts';
 import { testDisk } from '#shared/disks/testing/test-disk.ts';
 
@@ -101,9 +101,9 @@ test('an entry for a volume on a volume protects all below, though each names on
   ];
   const properties = skipping({ wwn: 'c:d' });
   expect([...protectedNames(properties, disks)]).toEqual(['/dev/md0', '/dev/md1', '/dev/sda']);
-  expect(unprotected(properties, disks).map(({ name }) => name)).toEqual(['/dev/sdb']);
+  expect(withoutProtected(properties, disks).map(({ name }) => name)).toEqual(['/dev/sdb']);
   // the volumes would be written through to the disk
-  expect(unprotected(skipping({ serial: 'A' }), disks).map(({ name }) => name)).toEqual(['/dev/sdb']);
+  expect(withoutProtected(skipping({ serial: 'A' }), disks).map(({ name }) => name)).toEqual(['/dev/sdb']);
 });
 
 test('another entry says enough of a disk that could not be read, here too', () => {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Disk } from '#shared/disks/disk.ts';
 import { mayNameArray, protectsArray } from '#shared/disks/resting-arrays.ts';
-import { type HintTest, parseHints, protects } from '#shared/disks/root-device-hints.ts';
+import { type HintTest, hintsProtect, parseHints } from '#shared/disks/root-device-hints.ts';
 import { compareDisks } from '#shared/disks/same-disk.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -49,7 +49,7 @@ function isNamed(disk: Disk, entries: readonly SkipEntry[]): boolean {
 
 /** Whether an entry names a disk, or an array that it belongs to; `undefined` = it may. */
 function isMet(disk: Disk, { tests }: SkipEntry): boolean | undefined {
-  const found = [protects(disk, tests), ...(disk.restingArrays ?? []).map((array) => protectsArray(array, tests))];
+  const found = [hintsProtect(disk, tests), ...(disk.restingArrays ?? []).map((array) => protectsArray(array, tests))];
   if (found.includes(true)) return true;
   return found.includes(undefined) ? undefined : false;
 }
@@ -94,7 +94,7 @@ export function protectedNames(
  * through to it, and so would another path to the disk.
  * @throws AppError as `protectedDevices`
  */
-export function unprotected<D extends Disk>(
+export function withoutProtected<D extends Disk>(
   properties: Readonly<Record<string, unknown>>,
   devices: readonly D[],
 ): readonly D[] {

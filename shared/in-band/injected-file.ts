@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { bounded } from '#shared/bounded-list.ts';
+import { boundedList } from '#shared/bounded-list.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { firstIssues } from '#shared/errors/describe-issues.ts';
 
@@ -59,7 +59,7 @@ export function readInjectedFiles(
 const mostFiles = 1_000;
 
 function parseFiles(value: unknown, source: string): readonly InjectedFile[] {
-  const parsed = bounded(z.array(InjectedFile), mostFiles).safeParse(value ?? []);
+  const parsed = boundedList(z.array(InjectedFile), mostFiles).safeParse(value ?? []);
   if (parsed.success) return parsed.data;
   const faults = firstIssues(
     parsed.error.issues,

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { bounded } from '#shared/bounded-list.ts';
+import { boundedList } from '#shared/bounded-list.ts';
 import { type Disk, isNoDisk } from '#shared/disks/disk.ts';
-import { mismatches, parseHints } from '#shared/disks/root-device-hints.ts';
+import { listMismatches, parseHints } from '#shared/disks/root-device-hints.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { firstIssues } from '#shared/errors/describe-issues.ts';
 
@@ -37,7 +37,7 @@ export type LogicalDisk = z.infer<typeof LogicalDisk>;
 const mostDisks = 256;
 
 export const TargetRaidConfig = z.strictObject({
-  logical_disks: bounded(z.array(LogicalDisk).min(1, { error: 'must have at least one logical disk' }), mostDisks),
+  logical_disks: boundedList(z.array(LogicalDisk).min(1, { error: 'must have at least one logical disk' }), mostDisks),
 });
 export type TargetRaidConfig = z.infer<typeof TargetRaidConfig>;
 
@@ -195,7 +195,7 @@ function matchHints<D extends Disk>(
   const wanted = hints.map((hint, place) => {
     const source = `${field}.physical_disks[${place}]`;
     const tests = parseHints(hint as Readonly<Record<string, unknown>>, source);
-    return { source, hint, reasons: new Map(disks.map((disk) => [disk, mismatches(disk, tests)])) };
+    return { source, hint, reasons: new Map(disks.map((disk) => [disk, listMismatches(disk, tests)])) };
   });
   const takers = new Map<D, number>();
   /** Gives the hint a disk: a free one, else one whose taker finds another. */

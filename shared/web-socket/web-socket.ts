@@ -101,7 +101,7 @@ export function keepAlive(socket: WebSocket, intervalMs: number = pingIntervalMs
 export const highWaterBytes = 256 * 1024;
 
 /** Passes on every message as it is, and stops reading while the receiver is slow. */
-export function pump(from: WebSocket, to: WebSocket): void {
+export function passMessages(from: WebSocket, to: WebSocket): void {
   from.on('message', (data, isBinary) => {
     if (to.readyState !== to.OPEN) return;
     to.send(data as Buffer, { binary: isBinary }, () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { createSlotPool, type Slot, slotBytes } from '#agent/image/decode/slot-pool.ts';
-import { type Peeked, peek } from '#agent/image/disk/peek.ts';
+import { type Peeked, peekIntoImage } from '#agent/image/disk/peek.ts';
 import type { Piece } from '#agent/image/fetch/range-reader.ts';
 import { noise } from '#test/support/noise.ts';
 
@@ -32,7 +32,7 @@ describe('a look', () => {
       asked.push(piece);
       return image.subarray(piece.offset, piece.offset + piece.bytes);
     };
-    const peeked = await peek(slotsOf(image), { imageBytes: image.length, readPiece });
+    const peeked = await peekIntoImage(slotsOf(image), { imageBytes: image.length, readPiece });
     for (const offset of [100, 2 * slotBytes - 50, 6 * slotBytes]) {
       expect((await peeked.look(offset, 200))?.equals(image.subarray(offset, offset + 200))).toBe(true);
     }
@@ -48,7 +48,7 @@ describe('a look', () => {
       asked += 1;
       return Promise.reject(new Error('no second connection'));
     };
-    const peeked = await peek(slotsOf(image), { imageBytes: image.length, readPiece });
+    const peeked = await peekIntoImage(slotsOf(image), { imageBytes: image.length, readPiece });
     expect(await peeked.look(6 * slotBytes, 200)).toBeUndefined();
     expect(await peeked.look(6 * slotBytes, 200)).toBeUndefined();
     expect(asked).toBe(1);
@@ -57,10 +57,10 @@ describe('a look', () => {
 
   test('at an image of unknown length stops with it', async () => {
     const short = image.subarray(0, slotBytes + 10);
-    const peeked = await peek(slotsOf(short), { imageBytes: undefined, readPiece: undefined });
+    const peeked = await peekIntoImage(slotsOf(short), { imageBytes: undefined, readPiece: undefined });
     expect(await peeked.look(slotBytes, 200)).toHaveLength(10);
     expect((await drain(peeked)).equals(short)).toBe(true);
-    const long = await peek(slotsOf(image), { imageBytes: undefined, readPiece: undefined });
+    const long = await peekIntoImage(slotsOf(image), { imageBytes: undefined, readPiece: undefined });
     expect(await long.look(6 * slotBytes, 200)).toBeUndefined();
     expect((await drain(long)).equals(image)).toBe(true);
   });

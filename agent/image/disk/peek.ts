@@ -21,7 +21,7 @@ export interface Peeked extends ImageRest {
  * @param file the image's length, where it is known, and a way to read out of order, where there is one
  * @throws AppError `image_error` for an empty image.
  */
-export async function peek(
+export async function peekIntoImage(
   slots: AsyncGenerator<Slot>,
   { imageBytes, readPiece }: { readonly imageBytes: number | undefined; readonly readPiece: ReadPiece | undefined },
 ): Promise<Peeked> {

@@ -20,11 +20,11 @@ const otherLines = [/^(?<hex>[0-9a-fA-F]{32,128});(?<name>\S.*)$/, /^(?<name>\S+
 const bareValue = /^(?<hex>[0-9a-fA-F]{32,128})(?:\s+-)?$/;
 
 /** Digests from the strongest on: of several the first is the one to trust. */
-export const strongest: readonly Digest[] = ['sha512', 'sha384', 'sha256', 'sha224', 'sha1', 'md5'];
+export const strongestFirst: readonly Digest[] = ['sha512', 'sha384', 'sha256', 'sha224', 'sha1', 'md5'];
 
 /** Digests that hex digits of this number may be. */
 export function digestOfLength(length: number): Digest | undefined {
-  return strongest.find((digest) => digestLengths[digest] === length);
+  return strongestFirst.find((digest) => digestLengths[digest] === length);
 }
 
 function parseLine(line: string): ChecksumEntry | undefined {

@@ -3,7 +3,7 @@ import {
   digestLengths,
   digestOfLength,
   parseChecksumFile,
-  strongest,
+  strongestFirst,
 } from '#agent/image/fetch/checksum-file.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { ImageInfo } from '#shared/in-band/image-info.ts';
@@ -27,7 +27,7 @@ export function findChecksum(text: string, names: readonly string[], wanted: Wan
   const listed = names.join(' or ');
   if (found.length === 0)
     throw new AppError('image_error', `the checksum file does not list ${listed}`, { situation: 'image_checksum' });
-  const kinds = wanted.algorithm === undefined ? strongest : [wanted.algorithm];
+  const kinds = wanted.algorithm === undefined ? strongestFirst : [wanted.algorithm];
   const fitting = kinds
     .map((kind) => found.filter(({ algorithm }) => algorithm === kind))
     .find(({ length }) => length > 0);

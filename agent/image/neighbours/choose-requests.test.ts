@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import {
   chooseRequests,
+  chunksAhead,
   ownerOf,
-  reach,
   type Situation,
   seedOf,
   type Want,
@@ -123,7 +123,7 @@ describe('beside neighbours', () => {
     const all = Array.from({ length: 20 }, (_, number) => member(number));
     const owned = new Map<number, number>();
     for (let at = 0; at < 2000; at += 1) {
-      const each = want(at % reach, { seed: seedOf(digest(`chunk ${at}`)) });
+      const each = want(at % chunksAhead, { seed: seedOf(digest(`chunk ${at}`)) });
       const owners = all.filter((self) => {
         const others = all.filter(({ id }) => id !== self.id);
         return ownerOf(each, self.seed, others) === undefined;

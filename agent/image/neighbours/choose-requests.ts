@@ -44,7 +44,7 @@ export const serverRequests = 8;
 /** Chunks that an owner is asked for at a time: it fetches them one after the other. */
 const ownerRequests = 2;
 /** Chunks ahead of what it has that a machine may be expected to fetch soon. */
-export const reach = 768;
+export const chunksAhead = 768;
 const leastHedgeMs = 1000;
 const mostHedgeMs = 4000;
 const unknownServerMs = 700;
@@ -62,7 +62,7 @@ export function chooseRequests<W extends Want>(situation: Situation<W>): readonl
   const { now, selfSeed, wants, serverMs } = situation;
   const members = isServerFast(situation) ? [] : situation.members;
   const front = wants[0]?.at ?? 0;
-  const near = members.filter(({ done }) => Math.abs(done - front) < reach);
+  const near = members.filter(({ done }) => Math.abs(done - front) < chunksAhead);
   const serverLimit = shareOfServer(near.length + situation.unheard);
   const memberLimit = Math.min(8, Math.max(2, Math.ceil(16 / Math.max(1, members.length))));
   const hedgeMs = hedgeAfter(serverMs);
@@ -117,7 +117,7 @@ export function ownerOf(
   let best = weightOf(seed, selfSeed);
   let owner: Member | undefined;
   for (const member of members) {
-    if (member.done > at || member.done + reach <= at || tried.has(member.id)) continue;
+    if (member.done > at || member.done + chunksAhead <= at || tried.has(member.id)) continue;
     const weight = weightOf(seed, member.seed);
     if (weight < best) continue;
     best = weight;

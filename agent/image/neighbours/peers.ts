@@ -152,7 +152,7 @@ async function askPeerForChunk(asking: Asking, peer: Peer, question: PeerQuestio
   try {
     const answer = await takeChunk(asking, peer, question);
     if (answer !== 'sent') return answer;
-    asking.pace.chunkMs = smooth(asking.pace.chunkMs, performance.now() - began);
+    asking.pace.chunkMs = smoothedMean(asking.pace.chunkMs, performance.now() - began);
     Object.assign(peer, { trust: Math.min(1, peer.trust + 1), failures: 0, empty: 0 });
     return answer;
   } catch (error) {
@@ -243,6 +243,6 @@ function fail({ clock, log }: Asking, peer: Peer, error: unknown): void {
 }
 
 /** A mean in which the latest counts a fifth. */
-export function smooth(mean: number | undefined, value: number): number {
+export function smoothedMean(mean: number | undefined, value: number): number {
   return mean === undefined ? value : mean + (value - mean) / 5;
 }

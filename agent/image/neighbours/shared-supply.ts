@@ -1,9 +1,15 @@
 import { EventEmitter, once } from 'node:events';
 import { slotBytes } from '#agent/image/decode/slot-pool.ts';
-import { type ChunkRequest, chooseRequests, ownerOf, reach, seedOf } from '#agent/image/neighbours/choose-requests.ts';
+import {
+  type ChunkRequest,
+  chooseRequests,
+  chunksAhead,
+  ownerOf,
+  seedOf,
+} from '#agent/image/neighbours/choose-requests.ts';
 import { type ChunkSupply, type SuppliedChunk, supplyFromServer } from '#agent/image/neighbours/chunk-supply.ts';
 import { createPackedStore, type PackedStore } from '#agent/image/neighbours/packed-store.ts';
-import { smooth } from '#agent/image/neighbours/peers.ts';
+import { smoothedMean } from '#agent/image/neighbours/peers.ts';
 import { readBack } from '#agent/image/neighbours/read-back.ts';
 import { createWantedChunks, type Wanted, type WantedChunks } from '#agent/image/neighbours/wanted-chunks.ts';
 import type { ChunkInMemory, ChunkMemory, UnpackedChunk } from '#agent/image/one-chunk/chunk-memory.ts';
@@ -199,7 +205,7 @@ async function askServer(
   state.serverBusy += 1;
   try {
     const unpacked = await fetchChunk(entry.chunk, memory, options, signal);
-    state.serverMs = smooth(state.serverMs, performance.now() - began);
+    state.serverMs = smoothedMean(state.serverMs, performance.now() - began);
     arrive(supplying, entry, own, { unpacked, from: 'fetched' });
   } catch (error) {
     entry.failure = error;
@@ -281,7 +287,7 @@ async function findForNeighbour(
   const want = { at, seed: seedOf(id), tried: new Set<string>() };
   const isOurs = ownerOf(want, seedOf(share.self()), share.peers.members()) === undefined;
   const isComing = wanted.find(id)?.asked.server ?? false;
-  if (state.isClosed || !(isComing || (isOurs && at < state.done + reach))) return undefined;
+  if (state.isClosed || !(isComing || (isOurs && at < state.done + chunksAhead))) return undefined;
   const limit = AbortSignal.any([AbortSignal.timeout(waitMs), stopped, signal]);
   await once(arrivals, id, { signal: limit }).catch(() => undefined);
   return packed.get(id) ?? 'not yet';

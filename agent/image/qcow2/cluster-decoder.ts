@@ -1,5 +1,5 @@
 import { finish, noFlush, openZlibBinding } from '#agent/image/decode/zlib-binding.ts';
-import { broken, type Qcow2Header } from '#agent/image/qcow2/header.ts';
+import { brokenQcow2, type Qcow2Header } from '#agent/image/qcow2/header.ts';
 
 export interface ClusterDecoder {
   /**
@@ -30,7 +30,7 @@ export function createClusterDecoder(header: Pick<Qcow2Header, 'compression' | '
       const [missing = 0] = binding._writeState;
       // a full cluster is right whatever the decoder says of the foreign bytes behind it
       if (missing === 0) return;
-      throw broken(
+      throw brokenQcow2(
         `a compressed cluster unpacks to ${clusterBytes - missing} bytes${state.failure && `: ${state.failure}`}`,
       );
     },

@@ -1,4 +1,4 @@
-import { broken } from '#agent/image/qcow2/header.ts';
+import { brokenQcow2 } from '#agent/image/qcow2/header.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** A piece of the file and the place on the disk that it belongs to; in bytes. */
@@ -100,5 +100,5 @@ function requireNoOverlap(before: Extent, next: Extent): void {
   const slack = before.packed && next.packed ? 511 : 0;
   const end = before.host + before.bytes - slack;
   if (next.host >= end && next.host > before.host) return;
-  throw broken(`two clusters share the bytes at ${next.host}`);
+  throw brokenQcow2(`two clusters share the bytes at ${next.host}`);
 }

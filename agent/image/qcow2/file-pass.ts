@@ -1,8 +1,8 @@
 import type { Slot } from '#agent/image/decode/slot-pool.ts';
-import { broken, type Qcow2Header } from '#agent/image/qcow2/header.ts';
+import { brokenQcow2, type Qcow2Header } from '#agent/image/qcow2/header.ts';
 import type { PlacingWriter } from '#agent/image/qcow2/placing-writer.ts';
 import { createDiskMap, type ReadMap, tableDigest } from '#agent/image/qcow2/read-map.ts';
-import { behind, createTableWatch, type TableWatch } from '#agent/image/qcow2/table-watch.ts';
+import { createTableWatch, type TableWatch, tableBehindError } from '#agent/image/qcow2/table-watch.ts';
 import { type DiskMap, l1Bytes, readL1, readL2 } from '#agent/image/qcow2/tables.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -63,7 +63,7 @@ export function createFilePass(
     },
     finish: async () => {
       const missing = watch.next();
-      if (missing !== undefined) throw broken(`its table at byte ${missing} is behind its end`);
+      if (missing !== undefined) throw brokenQcow2(`its table at byte ${missing} is behind its end`);
       for (let index = state.cursor; index < map.extents.length(); index += 1) {
         await finishExtent(header, map, index, fileBytes, writer);
       }
@@ -84,7 +84,7 @@ async function finishExtent(
   const { host, bytes, guest, packed } = map.extents.at(index);
   const end = host + bytes;
   if (packed || end > Math.ceil(fileBytes / header.clusterBytes) * header.clusterBytes) {
-    throw broken(`a cluster at byte ${host} is behind its end`);
+    throw brokenQcow2(`a cluster at byte ${host} is behind its end`);
   }
   const there = Math.max(0, Math.min(fileBytes, end) - host);
   const from = Math.ceil(there / writer.sectorBytes) * writer.sectorBytes;
@@ -117,7 +117,7 @@ function expectFirst(
     readL2(header, table, bytes, fileBytes, map);
     for (let index = before; index < map.extents.length(); index += 1) {
       const { host } = map.extents.at(index);
-      if (host < state.slotStart) throw behind(`the table for its data at byte ${host}`);
+      if (host < state.slotStart) throw tableBehindError(`the table for its data at byte ${host}`);
     }
     state.sorted = false;
   };

@@ -36,25 +36,25 @@ export function isQcow2(head: Buffer): boolean {
  * can't be read here.
  */
 export function parseQcow2Header(head: Buffer): Qcow2Header {
-  if (!isQcow2(head) || head.length < version3HeaderBytes) throw broken('it is too short for a header');
+  if (!isQcow2(head) || head.length < version3HeaderBytes) throw brokenQcow2('it is too short for a header');
   const version = head.readUInt32BE(4);
   if (version !== 2 && version !== 3) throw unsupported(`version ${version} (2 and 3 can be read)`);
   requireNoReferences(head, version);
   if (version === 3) checkFeatures(head);
   const clusterBits = head.readUInt32BE(20);
   if (clusterBits < clusterBitsRange.min || clusterBits > clusterBitsRange.max) {
-    throw broken(`its clusters have 2^${clusterBits} bytes, which must be 2^9 to 2^21`);
+    throw brokenQcow2(`its clusters have 2^${clusterBits} bytes, which must be 2^9 to 2^21`);
   }
   const clusterBytes = 2 ** clusterBits;
   const virtualBytes = readOffset(head, 24, 'its virtual size');
-  if (virtualBytes === 0 || virtualBytes % 512 !== 0) throw broken(`its virtual size is ${virtualBytes} bytes`);
+  if (virtualBytes === 0 || virtualBytes % 512 !== 0) throw brokenQcow2(`its virtual size is ${virtualBytes} bytes`);
   const l1Entries = Math.ceil(virtualBytes / (clusterBytes * (clusterBytes / 8)));
-  if (head.readUInt32BE(36) < l1Entries) throw broken('its first table is too short for its virtual size');
+  if (head.readUInt32BE(36) < l1Entries) throw brokenQcow2('its first table is too short for its virtual size');
   if (l1Entries > maxL1Entries) {
     throw unsupported(`${l1Entries} tables (${maxL1Entries} can be read): convert it with larger clusters`);
   }
   const l1Offset = readOffset(head, 40, 'the place of its first table');
-  if (l1Offset === 0 || l1Offset % clusterBytes !== 0) throw broken(`its first table is at byte ${l1Offset}`);
+  if (l1Offset === 0 || l1Offset % clusterBytes !== 0) throw brokenQcow2(`its first table is at byte ${l1Offset}`);
   return {
     version,
     clusterBits,
@@ -80,12 +80,12 @@ function requireNoReferences(head: Buffer, version: number): void {
 function checkFeatures(head: Buffer): void {
   const bits = head.readBigUInt64BE(72);
   const set = Array.from({ length: 64 }, (_, bit) => bit).filter((bit) => (bits & (1n << BigInt(bit))) !== 0n);
-  if (set.includes(features.corrupt)) throw broken('it is marked as corrupt');
+  if (set.includes(features.corrupt)) throw brokenQcow2('it is marked as corrupt');
   if (set.includes(features.extendedL2)) throw unsupported('extended L2 entries (subclusters)');
   const unknown = set.filter((bit) => !harmlessFeatures.includes(bit));
   if (unknown.length > 0) throw unsupported(`the unknown incompatible features ${unknown.join(', ')}`);
   const length = head.readUInt32BE(100);
-  if (length < version3HeaderBytes || length % 8 !== 0) throw broken(`its header claims ${length} bytes`);
+  if (length < version3HeaderBytes || length % 8 !== 0) throw brokenQcow2(`its header claims ${length} bytes`);
 }
 
 /** The field is there only in headers that are long enough for it (and then is the feature bit set for zstd). */
@@ -93,19 +93,19 @@ function readCompression(head: Buffer): 'deflate' | 'zstd' {
   const isThere = head.readUInt32BE(100) > version3HeaderBytes && head.length > version3HeaderBytes;
   const kind = isThere ? head.readUInt8(version3HeaderBytes) : 0;
   const isFlagged = (head.readBigUInt64BE(72) & (1n << BigInt(features.compressionType))) !== 0n;
-  if (isFlagged !== (kind !== 0)) throw broken('its compression type and its feature bits contradict each other');
+  if (isFlagged !== (kind !== 0)) throw brokenQcow2('its compression type and its feature bits contradict each other');
   if (kind > 1) throw unsupported(`compression type ${kind}`);
   return kind === 1 ? 'zstd' : 'deflate';
 }
 
 function readOffset(head: Buffer, at: number, what: string): number {
   const value = head.readBigUInt64BE(at);
-  if (value > BigInt(Number.MAX_SAFE_INTEGER)) throw broken(`${what} is ${value}`);
+  if (value > BigInt(Number.MAX_SAFE_INTEGER)) throw brokenQcow2(`${what} is ${value}`);
   return Number(value);
 }
 
 /** The error for a file that is not a sound qcow2 image. */
-export function broken(what: string): AppError {
+export function brokenQcow2(what: string): AppError {
   return new AppError('image_error', `the qcow2 image is broken: ${what}`);
 }
 

@@ -22,7 +22,7 @@ export function createTableWatch(): TableWatch {
   return {
     expect: (added) => {
       const [first] = added;
-      if (first && first.offset < state.passed) throw behind(`its table at byte ${first.offset}`);
+      if (first && first.offset < state.passed) throw tableBehindError(`its table at byte ${first.offset}`);
       tables = [...tables.slice(state.index), ...added].sort((a, b) => a.offset - b.offset);
       state.index = 0;
     },
@@ -45,7 +45,7 @@ export function createTableWatch(): TableWatch {
 }
 
 /** The error for an image that can't be written in the order of the file. */
-export function behind(what: string): AppError {
+export function tableBehindError(what: string): AppError {
   return new AppError(
     'not_supported',
     `the server gives no ranges (HTTP Range), and the qcow2 image has ${what} behind what needs it: serve it with ranges, or convert it (qemu-img convert)`,

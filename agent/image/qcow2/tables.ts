@@ -1,5 +1,5 @@
 import type { ExtentList } from '#agent/image/qcow2/extents.ts';
-import { broken, type Qcow2Header } from '#agent/image/qcow2/header.ts';
+import { brokenQcow2, type Qcow2Header } from '#agent/image/qcow2/header.ts';
 import type { HoleList } from '#agent/image/qcow2/holes.ts';
 
 /** Where the pieces of the disk are, as far as the tables were read. */
@@ -39,14 +39,15 @@ export function readL1(header: Qcow2Header, l1: Buffer, fileBytes: number, map: 
     const guest = index * span;
     const high = l1.readUInt32BE(index * entryBytes);
     const low = l1.readUInt32BE(index * entryBytes + 4);
-    if ((high & 0x7f_00_00_00) !== 0 || (low & 0x1ff) !== 0) throw broken(`entry ${index} of its first table is none`);
+    if ((high & 0x7f_00_00_00) !== 0 || (low & 0x1ff) !== 0)
+      throw brokenQcow2(`entry ${index} of its first table is none`);
     const offset = hostOffset(high, low);
     if (offset === 0) map.holes.add(guest, Math.min(span, header.virtualBytes - guest));
     else tables.push({ offset: checkTable(header, offset, fileBytes), guest });
   }
   tables.sort((a, b) => a.offset - b.offset);
   const duplicate = tables.find(({ offset }, index) => index > 0 && tables[index - 1]?.offset === offset);
-  if (duplicate) throw broken(`two entries of its first table name the table at ${duplicate.offset}`);
+  if (duplicate) throw brokenQcow2(`two entries of its first table name the table at ${duplicate.offset}`);
   return tables;
 }
 
@@ -55,7 +56,7 @@ function checkTable(header: Qcow2Header, offset: number, fileBytes: number): num
   const isInL1 = offset < l1Offset + l1Bytes(header) && offset + clusterBytes > l1Offset;
   const isInFile = offset >= clusterBytes && offset + clusterBytes <= fileBytes;
   if (offset % clusterBytes === 0 && isInFile && !isInL1) return offset;
-  throw broken(`a table is said to be at byte ${offset} of ${fileBytes}`);
+  throw brokenQcow2(`a table is said to be at byte ${offset} of ${fileBytes}`);
 }
 
 /**
@@ -86,14 +87,14 @@ export function readL2(header: Qcow2Header, table: L2Table, l2: Buffer, fileByte
 function plainCluster(header: Qcow2Header, high: number, low: number, fileBytes: number): number | undefined {
   const isZero = (low & 1) !== 0;
   if ((high & 0x3f_00_00_00) !== 0 || (low & 0x1fe) !== 0 || (isZero && header.version === 2)) {
-    throw broken('an entry of a table has bits set that mean nothing');
+    throw brokenQcow2('an entry of a table has bits set that mean nothing');
   }
   const host = hostOffset(high, low);
-  if (host % header.clusterBytes !== 0) throw broken(`a cluster is said to be at byte ${host}`);
+  if (host % header.clusterBytes !== 0) throw brokenQcow2(`a cluster is said to be at byte ${host}`);
   if (isZero || host === 0) return undefined;
   // the file may end within its last cluster: the rest of that reads as zeros
   if (host < header.clusterBytes || host >= fileBytes)
-    throw broken(`a cluster is said to be at byte ${host} of ${fileBytes}`);
+    throw brokenQcow2(`a cluster is said to be at byte ${host} of ${fileBytes}`);
   return host;
 }
 
@@ -108,7 +109,7 @@ function packedCluster(
   const host = (high & (2 ** offsetBits - 1)) * 2 ** 32 + low;
   const sectors = (high & 0x3f_ff_ff_ff) >>> offsetBits;
   if (host < 512 || host >= fileBytes)
-    throw broken(`a compressed cluster is said to be at byte ${host} of ${fileBytes}`);
+    throw brokenQcow2(`a compressed cluster is said to be at byte ${host} of ${fileBytes}`);
   return { host, bytes: Math.min((sectors + 1) * 512 - (host % 512), fileBytes - host) };
 }
 

@@ -4,7 +4,7 @@ import type { CheckHead, ImageTarget, WrittenBytes } from '#agent/image/disk/ima
 import type { ImageSource } from '#agent/image/fetch/image-source.ts';
 import { type ClusterDecoder, createClusterDecoder } from '#agent/image/qcow2/cluster-decoder.ts';
 import { createFilePass } from '#agent/image/qcow2/file-pass.ts';
-import { broken, parseQcow2Header, type Qcow2Header } from '#agent/image/qcow2/header.ts';
+import { brokenQcow2, parseQcow2Header, type Qcow2Header } from '#agent/image/qcow2/header.ts';
 import { createPlacingWriter, type PlacingWriter } from '#agent/image/qcow2/placing-writer.ts';
 import { type ReadMap, readDisk, readHeadMap, readMap } from '#agent/image/qcow2/read-map.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -118,7 +118,7 @@ async function place(
       await pass.take(slot, offset);
       offset += length;
     }
-    if (offset !== fileBytes) throw broken(`${offset} bytes came where ${fileBytes} were announced`);
+    if (offset !== fileBytes) throw brokenQcow2(`${offset} bytes came where ${fileBytes} were announced`);
     await pass.finish();
     await zeroing;
   } finally {

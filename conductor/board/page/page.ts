@@ -106,7 +106,7 @@ export function paint(id: string, content: Html): void {
 }
 
 /** Decodes the address, which somebody may have typed: a `%` that begins nothing stands for itself. Pure. */
-export function decoded(text: string): string {
+export function decodeAddress(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {

@@ -1,6 +1,6 @@
 import { choicesOf } from '#conductor/board/page/ask-about-nodes.ts';
 import type { Fleet } from '#conductor/board/page/follow-fleet.ts';
-import { decoded } from '#conductor/board/page/page.ts';
+import { decodeAddress } from '#conductor/board/page/page.ts';
 import type { Item } from '#conductor/board/page/paint-items.ts';
 import type { Picture, View, ViewButton } from '#conductor/board/page/show-view.ts';
 import { arrangeRacks, type Rack } from '#conductor/board/render/fleet/arrange-racks.ts';
@@ -21,7 +21,7 @@ const minuteMs = 60_000;
 /** `#racks/`: all racks; `#racks/r7`: that one, whose nodes may be acted on. */
 export const racksView: View = {
   title: 'Racks',
-  read: async (rest, { fleet, role }) => (rest === '' ? pictureRacks(fleet) : pictureRack(fleet, decoded(rest), role)),
+  read: async (rest, { fleet, role }) => (rest === '' ? pictureRacks(fleet) : pictureRack(fleet, decodeAddress(rest), role)),
 };
 
 function pictureRacks(fleet: Fleet): Picture {

@@ -1,4 +1,4 @@
-import { browser, decoded, location } from '#conductor/board/page/page.ts';
+import { browser, decodeAddress, location } from '#conductor/board/page/page.ts';
 import type { View } from '#conductor/board/page/show-view.ts';
 import { type NodeTab, nodeTabs } from '#conductor/board/render/node/render-node.ts';
 import { attentionView } from '#conductor/board/views/attention-view.ts';
@@ -36,7 +36,7 @@ export function parseNode(hash: string): NamedNode | undefined {
   const [, name, tab = ''] = /^#node\/([^/]+)(?:\/(\w*))?$/.exec(hash) ?? [];
   if (name === undefined) return undefined;
   const isTab = (word: string): word is NodeTab => Object.hasOwn(nodeTabs, word);
-  return { name: decoded(name), tab: isTab(tab) ? tab : 'now' };
+  return { name: decodeAddress(name), tab: isTab(tab) ? tab : 'now' };
 }
 
 /** The view, and what stands behind it. */
@@ -48,7 +48,7 @@ export function namedView(): { readonly name: string; readonly view: View; reado
 
 /** `undefined` where it names none; `#fleet` is the whole fleet. */
 export function namedFilter(): string | undefined {
-  const filter = decoded(location.hash.slice(1));
+  const filter = decodeAddress(location.hash.slice(1));
   if (filter === 'fleet') return '';
   return filter === '' || namedNode() !== undefined || namedView() ? undefined : filter;
 }

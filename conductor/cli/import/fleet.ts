@@ -60,6 +60,6 @@ export function onlyOf<Value>(values: readonly Value[]): Value | undefined {
 }
 
 /** The members that have a value. */
-export function given(object: Readonly<Record<string, unknown>>): Json {
+export function givenFields(object: Readonly<Record<string, unknown>>): Json {
   return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined && value !== null));
 }

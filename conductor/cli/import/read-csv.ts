@@ -1,4 +1,4 @@
-import { type Fleet, type FleetNode, given } from '#conductor/cli/import/fleet.ts';
+import { type Fleet, type FleetNode, givenFields } from '#conductor/cli/import/fleet.ts';
 import { parseCsv } from '#conductor/cli/import/parse-csv.ts';
 import type { Json } from '#conductor/cli/shell/api-client.ts';
 import { usageError } from '#conductor/cli/shell/usage-error.ts';
@@ -94,7 +94,7 @@ function readRow(cells: ReadonlyMap<string, string>): FleetNode {
   return {
     name,
     driver,
-    fields: given({ name, driver, ...documents, ...fields }),
+    fields: givenFields({ name, driver, ...documents, ...fields }),
     traits: (cell('traits') ?? '').split(/\s+/).filter((trait) => trait !== ''),
     ports: readPorts(cells),
     portgroups: [],
@@ -109,7 +109,7 @@ function readPorts(cells: ReadonlyMap<string, string>): FleetNode['ports'] {
     const [, number] = /^mac(\d*)$/.exec(name) ?? [];
     const address = parseMacAddress(text);
     if (number === undefined || address === undefined) return [];
-    const link = given({
+    const link = givenFields({
       switch_id: cells.get(`switch${number}`) || undefined,
       port_id: cells.get(`port${number}`) || undefined,
     });

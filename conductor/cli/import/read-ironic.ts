@@ -1,4 +1,4 @@
-import { type Fleet, type FleetNode, given, objectIn, textIn } from '#conductor/cli/import/fleet.ts';
+import { type Fleet, type FleetNode, givenFields, objectIn, textIn } from '#conductor/cli/import/fleet.ts';
 import type { IronicClient } from '#conductor/cli/import/ironic-client.ts';
 import type { DriverSecrets } from '#conductor/cli/import/ironic-secrets.ts';
 import type { Json } from '#conductor/cli/shell/api-client.ts';
@@ -41,7 +41,7 @@ export async function readIronic(client: IronicClient, source: string, secrets: 
     source,
     nodes: nodes.map((node) => readNode(node, facts)),
     templates: templates.map((each) => ({
-      ...given({ uuid: each['uuid'], steps: each['steps'], extra: each['extra'] }),
+      ...givenFields({ uuid: each['uuid'], steps: each['steps'], extra: each['extra'] }),
       name: textIn(each, 'name') ?? '',
     })),
     left: await describeRest(client),
@@ -71,7 +71,7 @@ function readNode(node: Json, facts: Facts): FleetNode {
   return {
     name,
     driver: textIn(node, 'driver') ?? '',
-    fields: given({
+    fields: givenFields({
       ...pick(node, nodeFields),
       driver_info: info,
       // of an allocation it is the allocation's, which sets it here too
@@ -99,7 +99,7 @@ function readNode(node: Json, facts: Facts): FleetNode {
 
 function readAllocation(allocation: Json): NonNullable<FleetNode['allocation']> {
   const { name, owner, traits, extra, resource_class } = allocation;
-  return { ...given({ name, owner, traits, extra, resource_class }), uuid: textIn(allocation, 'uuid') ?? '' };
+  return { ...givenFields({ name, owner, traits, extra, resource_class }), uuid: textIn(allocation, 'uuid') ?? '' };
 }
 
 function describeNodeRest(node: Json, ports: readonly Json[]): string[] {
@@ -131,5 +131,5 @@ async function describeRest(client: IronicClient): Promise<string[]> {
 }
 
 function pick(object: Json, keys: readonly string[]): Json {
-  return given(Object.fromEntries(keys.map((key) => [key, object[key]])));
+  return givenFields(Object.fromEntries(keys.map((key) => [key, object[key]])));
 }

@@ -1,7 +1,7 @@
 import { isIPv6 } from 'node:net';
 import { parse } from 'yaml';
 import { readBmcAddress } from '#conductor/cli/import/bmc-address.ts';
-import { type Fleet, type FleetNode, given, listIn, objectIn, textIn } from '#conductor/cli/import/fleet.ts';
+import { type Fleet, type FleetNode, givenFields, listIn, objectIn, textIn } from '#conductor/cli/import/fleet.ts';
 import type { Json } from '#conductor/cli/shell/api-client.ts';
 import { usageError } from '#conductor/cli/shell/command.ts';
 import { parseMacAddress } from '#shared/mac-address.ts';
@@ -90,20 +90,20 @@ function readMachine(machine: Json, name: string, power: Json | undefined): Flee
   return {
     name,
     driver: typeof bmc === 'string' ? 'none' : bmc.driver,
-    fields: given({
+    fields: givenFields({
       ...(typeof bmc === 'string' ? {} : bmc),
       name,
       description: textIn(machine, 'description'),
       ...(machine['locked'] === true ? { protected: true, protected_reason: 'locked in MAAS' } : {}),
       resource_class: textIn(machine, 'pool', 'name'),
-      properties: given({
+      properties: givenFields({
         cpu_arch: archOf(textIn(machine, 'architecture')),
         rack: textIn(machine, 'zone', 'name'),
         cpus: machine['cpu_count'],
         memory_mb: machine['memory'],
         capabilities: textIn(machine, 'bios_boot_method') === 'uefi' ? 'boot_mode:uefi' : undefined,
       }),
-      extra: given({
+      extra: givenFields({
         maas_owner: textIn(machine, 'owner'),
         maas_system_id: textIn(machine, 'system_id'),
         tags: listIn(machine, 'tag_names'),

@@ -1,5 +1,5 @@
 import { readBmcAddress } from '#conductor/cli/import/bmc-address.ts';
-import { type Fleet, type FleetNode, given, listIn, objectIn, textIn } from '#conductor/cli/import/fleet.ts';
+import { type Fleet, type FleetNode, givenFields, listIn, objectIn, textIn } from '#conductor/cli/import/fleet.ts';
 import { type FoundLogin, keyOf, type Manifests, namesOf, namespaceOf } from '#conductor/cli/import/read-manifests.ts';
 import type { Json } from '#conductor/cli/shell/api-client.ts';
 import { usageError } from '#conductor/cli/shell/command.ts';
@@ -67,7 +67,7 @@ function readHost(host: Json, name: string, { account, nics }: Found): FleetNode
   return {
     name,
     driver: typeof bmc === 'string' ? 'none' : bmc.driver,
-    fields: given({
+    fields: givenFields({
       ...(typeof bmc === 'string' ? {} : bmc),
       name,
       uuid: textIn(host, 'status', 'provisioning', 'ID'),
@@ -98,7 +98,7 @@ function readProperties(host: Json): Json {
     mode === 'UEFISecureBoot' ? 'secure_boot:true' : undefined,
   ].filter((each) => each !== undefined);
   const root = readRootHints(objectIn(host, 'spec', 'rootDeviceHints'));
-  return given({
+  return givenFields({
     cpu_arch: textIn(host, 'spec', 'architecture') ?? textIn(host, 'status', 'hardware', 'cpu', 'arch'),
     capabilities: capabilities.length === 0 ? undefined : capabilities.join(','),
     root_device: Object.keys(root).length === 0 ? undefined : root,
@@ -113,7 +113,7 @@ function readRootHints(hints: Json): Json {
   };
   const device = is('deviceName', 's==');
   const isByPath = device?.includes('/dev/disk/by-path/') === true;
-  return given({
+  return givenFields({
     [isByPath ? 'by_path' : 'name']: device,
     hctl: is('hctl', 's=='),
     model: is('model', '<in>'),
@@ -129,7 +129,7 @@ function readRootHints(hints: Json): Json {
 
 function readExtra(host: Json): Json {
   const labels = objectIn(host, 'metadata', 'labels');
-  return given({ labels: Object.keys(labels).length === 0 ? undefined : labels });
+  return givenFields({ labels: Object.keys(labels).length === 0 ? undefined : labels });
 }
 
 /** Reads the image that runs there; a live ISO is booted, not written. */
@@ -140,7 +140,7 @@ function readInstance(host: Json): Json {
   if (format === 'live-iso') {
     return {
       deploy_interface: 'ramdisk',
-      instance_info: given({ boot_iso: textIn(image, 'url'), display_name: name }),
+      instance_info: givenFields({ boot_iso: textIn(image, 'url'), display_name: name }),
     };
   }
   const checksum = textIn(image, 'checksum');
@@ -148,7 +148,7 @@ function readInstance(host: Json): Json {
   const isDigest = checksum !== undefined && /^[0-9a-f]+$/i.test(checksum);
   const named = isDigest && (kind === 'sha256' || kind === 'sha512');
   return {
-    instance_info: given({
+    instance_info: givenFields({
       image_source: textIn(image, 'url'),
       ...(named ? { image_os_hash_algo: kind, image_os_hash_value: checksum } : { image_checksum: checksum }),
       image_disk_format: format,

@@ -1,6 +1,6 @@
 import { isIPv6 } from 'node:net';
 import { readBmcAddress } from '#conductor/cli/import/bmc-address.ts';
-import { type Fleet, type FleetNode, given, listIn, objectIn, onlyOf, textIn } from '#conductor/cli/import/fleet.ts';
+import { type Fleet, type FleetNode, givenFields, listIn, objectIn, onlyOf, textIn } from '#conductor/cli/import/fleet.ts';
 import { type FoundLogin, keyOf, type Manifests, namesOf, namespaceOf } from '#conductor/cli/import/read-manifests.ts';
 import type { Json } from '#conductor/cli/shell/api-client.ts';
 import { usageError } from '#conductor/cli/shell/command.ts';
@@ -125,15 +125,15 @@ function readHardware(hardware: Json, name: string, { machine, login }: Bmc): Fl
   return {
     name,
     driver: typeof bmc === 'string' ? 'none' : bmc.driver,
-    fields: given({
+    fields: givenFields({
       ...(typeof bmc === 'object' ? bmc : {}),
       name,
-      properties: given({
+      properties: givenFields({
         cpu_arch: onlyOf(read.arch),
         capabilities: read.isUefi ? 'boot_mode:uefi' : undefined,
         root_device: disk === undefined ? undefined : { name: `s== ${disk}` },
       }),
-      extra: given({
+      extra: givenFields({
         hostname: onlyOf(read.hostnames),
         labels: Object.keys(labels).length === 0 ? undefined : labels,
       }),

@@ -188,8 +188,8 @@ function parseAnswer(text: string, url: string): Json {
 
 /** Reads a refusal; the code that checks it takes a while to load, and most answers are good. */
 async function readRefusal(status: number, text: string, settings: ClientSettings): Promise<AppError> {
-  const { refusal } = await import('#conductor/cli/shell/render-status.ts');
-  return refusal(status, text, settings);
+  const { refusalError } = await import('#conductor/cli/shell/render-status.ts');
+  return refusalError(status, text, settings);
 }
 
 const everyMs = 2_000;

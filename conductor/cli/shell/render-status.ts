@@ -169,7 +169,7 @@ function credentialAdvice(authorization: string | undefined): string {
 }
 
 /** Makes the error of what the conductor has answered in place of what was asked for, in its own words. */
-export function refusal(
+export function refusalError(
   status: number,
   text: string,
   { authorization }: { readonly authorization: string | undefined },

@@ -3,15 +3,15 @@ import { join, relative, sep } from 'node:path';
 import { z } from 'zod';
 import { readDocument } from '#conductor/cli/shell/input-files.ts';
 import { usageError } from '#conductor/cli/shell/usage-error.ts';
-import { expected } from '#conductor/model/expected.ts';
+import { expectedMessage } from '#conductor/model/expected.ts';
 import { describeIssues } from '#shared/errors/describe-issues.ts';
 
 /** Fuel's `metadata.yaml`; what else it has there says nothing here. */
 const Metadata = z.looseObject({
-  name: z.string(expected('text')),
+  name: z.string(expectedMessage('text')),
   // 1.10 would have become 1.1
-  version: z.string(expected('text')),
-  title: z.string(expected('text')).nullish(),
+  version: z.string(expectedMessage('text')),
+  title: z.string(expectedMessage('text')).nullish(),
 });
 
 const scriptsFolder = 'deployment_scripts';

@@ -13,7 +13,7 @@ import {
   readNode,
 } from '#conductor/cluster/kubernetes/client/objects.ts';
 import { apiPath, mergePatch } from '#conductor/cluster/kubernetes/client/share-cluster.ts';
-import { named } from '#conductor/cluster/kubernetes/evict-pods.ts';
+import { podReference } from '#conductor/cluster/kubernetes/evict-pods.ts';
 import { controllerOf } from '#conductor/cluster/kubernetes/plan-drain.ts';
 import type { Round, RoundMessage } from '#conductor/cluster/repeat-rounds.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
@@ -79,12 +79,12 @@ export async function takeLabels(
 }
 
 function unsettled(pod: Pod, node: ClusterNode): RoundMessage[] {
-  const why = motion(pod, node);
-  return why === undefined ? [] : [{ message: `Pod ${podName(pod)} ${why}`, error: true, ...named(pod) }];
+  const why = describeMotion(pod, node);
+  return why === undefined ? [] : [{ message: `Pod ${podName(pod)} ${why}`, error: true, ...podReference(pod) }];
 }
 
 /** Describes what a pod of the node is still about; `undefined`: nothing, it has settled. Pure. */
-export function motion(pod: Pod, node: ClusterNode): string | undefined {
+export function describeMotion(pod: Pod, node: ClusterNode): string | undefined {
   const { finalizers, deletionTimestamp } = pod.metadata;
   if (deletionTimestamp) {
     return `is ending${finalizers?.length ? `, held by its finalizers ${finalizers.join(', ')}` : ''}`;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Cluster } from '#conductor/cluster/kubernetes/client/cluster.ts';
-import { meets } from '#conductor/cluster/kubernetes/client/node-labels.ts';
+import { meetsRequirement } from '#conductor/cluster/kubernetes/client/node-labels.ts';
 import {
   isFinished,
   isReady,
@@ -90,7 +90,9 @@ function isOf({ metadata, spec: { selector } }: Budget, pod: PodOutline): boolea
   if (!selector || metadata.namespace !== pod.metadata.namespace) return false;
   const labels = pod.metadata.labels ?? {};
   const asLabelled = Object.entries(selector.matchLabels ?? {}).every(([key, value]) => labels[key] === value);
-  return asLabelled && (selector.matchExpressions ?? []).every((each) => isValid(each) && meets(each, labels));
+  return (
+    asLabelled && (selector.matchExpressions ?? []).every((each) => isValid(each) && meetsRequirement(each, labels))
+  );
 }
 
 /** The API server ignores a budget whose selector it can't read (metav1.LabelSelectorAsSelector). */

@@ -11,7 +11,7 @@ import {
   readReady,
 } from '#conductor/cluster/kubernetes/client/objects.ts';
 import { findDaemonSets } from '#conductor/cluster/kubernetes/daemon-sets.ts';
-import { type Evicted, evictionVersion, evictPods, named } from '#conductor/cluster/kubernetes/evict-pods.ts';
+import { type Evicted, evictionVersion, evictPods, podReference } from '#conductor/cluster/kubernetes/evict-pods.ts';
 import { type PodFate, podFate } from '#conductor/cluster/kubernetes/plan-drain.ts';
 import { evictRight, findMissingRights, rightsError } from '#conductor/cluster/kubernetes/rights.ts';
 import { type Round, type RoundMessage, roundMessage } from '#conductor/cluster/repeat-rounds.ts';
@@ -106,7 +106,7 @@ function isGoing({ metadata }: Pod, gracePeriodSeconds: number): boolean {
 
 function describeLeftAlone({ pod, ...fate }: PodWithFate): RoundMessage[] {
   if (fate.fate !== 'ignore') return [];
-  return [roundMessage(newRemark('pod-left-alone', { pod: podName(pod), because: fate.because }), named(pod))];
+  return [roundMessage(newRemark('pod-left-alone', { pod: podName(pod), because: fate.because }), podReference(pod))];
 }
 
 /** With what it costs beyond a restart elsewhere. */
@@ -130,6 +130,6 @@ function endingMessage(pod: Pod, node: ClusterNode): RoundMessage {
   return {
     message: `Pod ${podName(pod)} is ending, due ${deletionTimestamp ?? ''} with ${deletionGracePeriodSeconds ?? 0} s of grace${why}`,
     error: true,
-    ...named(pod),
+    ...podReference(pod),
   };
 }

@@ -67,7 +67,7 @@ function kindOf(pod: Pod): string {
 
 function describeSpared(pod: Pod, keptWith: Pod): RoundMessage {
   const message = `Pod ${podName(pod)} waits: the budget of pod ${podName(keptWith)} forbids it, too`;
-  return { message, error: true, ...named(pod) };
+  return { message, error: true, ...podReference(pod) };
 }
 
 const Discovered = z.looseObject({
@@ -142,7 +142,7 @@ async function evictPod(cluster: Cluster, pod: Pod, options: EvictOptions): Prom
 function obstacle(pod: Pod, error: AppError): RoundMessage {
   const budget = budgetOf(error);
   if (!budget) {
-    return { message: `Pod ${podName(pod)} can't be evicted: ${errorChain(error)}`, error: true, ...named(pod) };
+    return { message: `Pod ${podName(pod)} can't be evicted: ${errorChain(error)}`, error: true, ...podReference(pod) };
   }
   // "The disruption budget web needs 2 healthy pods and has 2 currently"
   const budgetName = /^The disruption budget (\S+)/.exec(budget.message ?? '')?.[1];
@@ -150,7 +150,7 @@ function obstacle(pod: Pod, error: AppError): RoundMessage {
   return {
     message: `Pod ${podName(pod)} may not be evicted now: ${which} forbids it (${budget.message ?? ''})`,
     error: true,
-    ...named(pod),
+    ...podReference(pod),
   };
 }
 
@@ -158,6 +158,6 @@ function budgetOf(error: AppError): RefusalCause | undefined {
   return causesOf(error).find(({ reason }) => reason === 'DisruptionBudget');
 }
 
-export function named(pod: Pod): { readonly name: string; readonly kind: 'Pod' } {
+export function podReference(pod: Pod): { readonly name: string; readonly kind: 'Pod' } {
   return { name: podName(pod), kind: 'Pod' };
 }

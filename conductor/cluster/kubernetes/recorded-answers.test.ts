@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { isUnknownNode } from '#conductor/cluster/cluster-faults.ts';
-import { motion } from '#conductor/cluster/kubernetes/clear-labels.ts';
+import { describeMotion } from '#conductor/cluster/kubernetes/clear-labels.ts';
 import type { Cluster } from '#conductor/cluster/kubernetes/client/cluster.ts';
 import {
   ClusterNode,
@@ -174,6 +174,6 @@ async function lookAtPods(cluster: Cluster, about: Reading): Promise<Reading> {
     ...(about.kept === undefined ? {} : { kept: Object.fromEntries(kept) as Record<string, string> }),
     ...(about.settled === undefined
       ? {}
-      : { settled: Object.fromEntries(pods.map((pod) => [podName(pod), motion(pod, node) ?? 'settled'])) }),
+      : { settled: Object.fromEntries(pods.map((pod) => [podName(pod), describeMotion(pod, node) ?? 'settled'])) }),
   };
 }

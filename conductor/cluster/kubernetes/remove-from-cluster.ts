@@ -16,7 +16,7 @@ import {
 import { isAbsent } from '#conductor/cluster/kubernetes/client/refusal.ts';
 import { apiPath } from '#conductor/cluster/kubernetes/client/share-cluster.ts';
 import { findDaemonSets } from '#conductor/cluster/kubernetes/daemon-sets.ts';
-import { named } from '#conductor/cluster/kubernetes/evict-pods.ts';
+import { podReference } from '#conductor/cluster/kubernetes/evict-pods.ts';
 import { controllerOf, podFate } from '#conductor/cluster/kubernetes/plan-drain.ts';
 import type { Round, RoundMessage } from '#conductor/cluster/repeat-rounds.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -94,7 +94,7 @@ async function whatStandsInTheWay(cluster: Cluster, node: ClusterNode, signal: A
   const wrong = [...addedLabels(node), ...(mark === decommissionValue ? [] : [decommissionLabel])];
   return [
     ...(isCordoned(node) ? [] : [{ message: `Node ${name} is not cordoned`, error: true, name, kind: 'Node' }]),
-    ...left.map((pod) => ({ message: `Pod ${podName(pod)} is on it`, error: true, ...named(pod) })),
+    ...left.map((pod) => ({ message: `Pod ${podName(pod)} is on it`, error: true, ...podReference(pod) })),
     ...wrong.map((label) => ({
       message: `Label ${label}=${labels?.[label] ?? ''} is on it`,
       error: true,

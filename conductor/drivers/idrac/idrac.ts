@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { callDeadline } from '#conductor/drivers/call-deadline.ts';
 import type { DriverDefinition } from '#conductor/drivers/driver-definition.ts';
 import type { CallOptions, ManagementInterface } from '#conductor/drivers/interfaces.ts';
-import { attempted } from '#conductor/drivers/redfish/client/errors.ts';
-import { lenient, Reference } from '#conductor/drivers/redfish/client/schemas.ts';
+import { underTitle } from '#conductor/drivers/redfish/client/errors.ts';
+import { orUndefined, Reference } from '#conductor/drivers/redfish/client/schemas.ts';
 import { type RedfishSystem, readManager } from '#conductor/drivers/redfish/client/system.ts';
 import { finishTask } from '#conductor/drivers/redfish/client/task.ts';
 import { type RedfishOptions, redfishDriver, redfishHardwareType } from '#conductor/drivers/redfish/redfish.ts';
@@ -11,7 +11,7 @@ import { type RedfishOptions, redfishDriver, redfishHardwareType } from '#conduc
 const timeoutMs = 120_000;
 
 const Links = z.looseObject({
-  Oem: lenient(z.looseObject({ Dell: lenient(z.looseObject({ DellJobService: lenient(Reference) })) })),
+  Oem: orUndefined(z.looseObject({ Dell: orUndefined(z.looseObject({ DellJobService: orUndefined(Reference) })) })),
 });
 
 /**
@@ -25,7 +25,7 @@ async function clearJobQueue(system: RedfishSystem, options?: CallOptions): Prom
   const { data, path } = await readManager(system, signal);
   const named = Links.safeParse(data['Links']).data?.Oem?.Dell?.DellJobService?.['@odata.id'];
   const action = `${named ?? `${path}/Oem/Dell/DellJobService`}/Actions/DellJobService.DeleteJobQueue`;
-  await attempted(what, async () => {
+  await underTitle(what, async () => {
     const answer = await client.request({ method: 'POST', path: action, body: { JobID: 'JID_CLEARALL' }, signal });
     await finishTask(client, answer, what, { clock, signal });
   });

@@ -17,7 +17,7 @@ import {
   planBootPatches,
   redfishBootDevices,
 } from '#conductor/drivers/redfish/boot-plans.ts';
-import { attempted } from '#conductor/drivers/redfish/client/errors.ts';
+import { underTitle } from '#conductor/drivers/redfish/client/errors.ts';
 import { type Resource, readResource } from '#conductor/drivers/redfish/client/resource.ts';
 import { type Boot, ComputerSystem, SecureBoot } from '#conductor/drivers/redfish/client/schemas.ts';
 import { managerActions, type RedfishSystem } from '#conductor/drivers/redfish/client/system.ts';
@@ -68,12 +68,12 @@ export function redfishFirmwareBoot(system: RedfishSystem): FirmwareBootInterfac
         serves: ({ Boot: boot }) => boot?.BootSourceOverrideMode === wanted,
         isShownAtReset: true,
       };
-      await attempted(what, () => writeUntilShown(system, found.places, ask, signal));
+      await underTitle(what, () => writeUntilShown(system, found.places, ask, signal));
     },
     setSecureBoot: async (on, options) => {
       const { signal } = callDeadline(options, setTimeoutMs);
       const what = `switch secure boot ${on ? 'on' : 'off'} at ${system.client.origin}`;
-      await attempted(what, () => setSecureBoot(system, on, what, signal));
+      await underTitle(what, () => setSecureBoot(system, on, what, signal));
     },
   };
 }
@@ -123,7 +123,7 @@ export function redfishManagement(system: RedfishSystem): ManagementInterface {
       const { signal } = callDeadline(options, setTimeoutMs);
       const what = `set boot device ${device} at ${system.client.origin}`;
       const request = { device, persistent: options.persistent, bootMode: options.bootMode };
-      return attempted(what, async () => setBootDevice(system, request, what, signal));
+      return underTitle(what, async () => setBootDevice(system, request, what, signal));
     },
   };
 }

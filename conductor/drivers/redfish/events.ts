@@ -2,26 +2,26 @@ import { z } from 'zod';
 import { callDeadline } from '#conductor/drivers/call-deadline.ts';
 import type { EventSubscription, EventsInterface } from '#conductor/drivers/interfaces.ts';
 import { readMemberPaths } from '#conductor/drivers/redfish/client/collection.ts';
-import { attempted, httpStatusOf } from '#conductor/drivers/redfish/client/errors.ts';
+import { httpStatusOf, underTitle } from '#conductor/drivers/redfish/client/errors.ts';
 import { idInPath, ownPath } from '#conductor/drivers/redfish/client/own-path.ts';
 import { type Resource, readResource } from '#conductor/drivers/redfish/client/resource.ts';
-import { lenient, Reference, ServiceRoot } from '#conductor/drivers/redfish/client/schemas.ts';
+import { orUndefined, Reference, ServiceRoot } from '#conductor/drivers/redfish/client/schemas.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/client/system.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const timeoutMs = 60_000;
 
 const EventService = z.looseObject({
-  Subscriptions: lenient(Reference),
-  EventTypesForSubscription: lenient(z.array(z.string())),
+  Subscriptions: orUndefined(Reference),
+  EventTypesForSubscription: orUndefined(z.array(z.string())),
 });
 
 const EventDestination = z.looseObject({
-  Id: lenient(z.string()),
-  Context: lenient(z.string()),
-  Protocol: lenient(z.string()),
-  Destination: lenient(z.string()),
-  EventTypes: lenient(z.array(z.string())),
+  Id: orUndefined(z.string()),
+  Context: orUndefined(z.string()),
+  Protocol: orUndefined(z.string()),
+  Destination: orUndefined(z.string()),
+  EventTypes: orUndefined(z.array(z.string())),
 });
 
 /** Where the BMC sends its events (DMTF EventService). */
@@ -61,7 +61,7 @@ export function redfishEvents({ client }: RedfishSystem): EventsInterface {
       const strange = types && wanted.eventTypes?.find((type) => !types.includes(type));
       if (strange) throw new AppError('invalid_argument', `EventTypes: '${strange}' is not one of ${types.join(', ')}`);
       const before = await members(subscriptions, signal);
-      const answer = await attempted(`subscribe to events of the BMC at ${client.origin}`, () =>
+      const answer = await underTitle(`subscribe to events of the BMC at ${client.origin}`, () =>
         client.request({
           method: 'POST',
           path: subscriptions,

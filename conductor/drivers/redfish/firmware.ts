@@ -3,10 +3,10 @@ import { callDeadline } from '#conductor/drivers/call-deadline.ts';
 import type { FirmwareComponent, FirmwareInterface } from '#conductor/drivers/interfaces.ts';
 import type { RedfishClient } from '#conductor/drivers/redfish/client/client.ts';
 import { readEach, readMemberPaths } from '#conductor/drivers/redfish/client/collection.ts';
-import { attempted, firstTaken } from '#conductor/drivers/redfish/client/errors.ts';
+import { firstTaken, underTitle } from '#conductor/drivers/redfish/client/errors.ts';
 import { type Makers, type PushTarget, pushForm, pushForms, pushRaw } from '#conductor/drivers/redfish/client/push.ts';
 import { readResource } from '#conductor/drivers/redfish/client/resource.ts';
-import { Action, lenient, Reference, ServiceRoot } from '#conductor/drivers/redfish/client/schemas.ts';
+import { Action, orUndefined, Reference, ServiceRoot } from '#conductor/drivers/redfish/client/schemas.ts';
 import { findManager, type RedfishSystem } from '#conductor/drivers/redfish/client/system.ts';
 import { monitorOf, readTask, throwIfFailed } from '#conductor/drivers/redfish/client/task.ts';
 import { lookAtTask } from '#conductor/drivers/redfish/client/task-states.ts';
@@ -21,23 +21,23 @@ const inventoryTimeoutMs = 15 * 60_000;
 const startTimeoutMs = 30 * 60_000;
 
 const UpdateService = z.looseObject({
-  FirmwareInventory: lenient(Reference),
-  MultipartHttpPushUri: lenient(z.string()),
-  HttpPushUri: lenient(z.string()),
-  HttpPushUriTargets: lenient(z.array(z.string())),
-  HttpPushUriTargetsBusy: lenient(z.boolean()),
-  Actions: lenient(z.looseObject({ '#UpdateService.SimpleUpdate': Action })),
+  FirmwareInventory: orUndefined(Reference),
+  MultipartHttpPushUri: orUndefined(z.string()),
+  HttpPushUri: orUndefined(z.string()),
+  HttpPushUriTargets: orUndefined(z.array(z.string())),
+  HttpPushUriTargetsBusy: orUndefined(z.boolean()),
+  Actions: orUndefined(z.looseObject({ '#UpdateService.SimpleUpdate': Action })),
 });
 const SoftwareInventory = z.looseObject({
-  Id: lenient(z.string()),
-  Version: lenient(z.string()),
-  Updateable: lenient(z.boolean()),
-  RelatedItem: lenient(z.array(Reference)),
+  Id: orUndefined(z.string()),
+  Version: orUndefined(z.string()),
+  Updateable: orUndefined(z.boolean()),
+  RelatedItem: orUndefined(z.array(Reference)),
 });
-const Chassis = z.looseObject({ NetworkAdapters: lenient(Reference) });
+const Chassis = z.looseObject({ NetworkAdapters: orUndefined(Reference) });
 const Adapter = z.looseObject({
-  Id: lenient(z.string()),
-  Controllers: lenient(z.array(z.looseObject({ FirmwarePackageVersion: lenient(z.string()) }))),
+  Id: orUndefined(z.string()),
+  Controllers: orUndefined(z.array(z.looseObject({ FirmwarePackageVersion: orUndefined(z.string()) }))),
 });
 
 interface Found extends FirmwareComponent, PushTarget {}
@@ -73,7 +73,7 @@ export function redfishFirmware(system: RedfishSystem): FirmwareInterface {
       const way = wayOf(ways, { mustPush, found }, what);
       const limits = { timeoutMs: startTimeoutMs, signal };
       const before = { version: found.version, tasks: await readTaskPaths(client, signal) };
-      return attempted(what, async () => {
+      return underTitle(what, async () => {
         const answer = await (way.kind === 'fetch' ? fetched() : withFile(pushed, signal));
         throwIfFailed(lookAtTask(answer), what);
         const task = monitorOf(answer, client.origin);

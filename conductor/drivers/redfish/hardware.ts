@@ -3,7 +3,7 @@ import { callDeadline } from '#conductor/drivers/call-deadline.ts';
 import type { Health, LogEntry, ManagementInterface, SensorReading } from '#conductor/drivers/interfaces.ts';
 import { readEach, readMemberPaths, readMembers } from '#conductor/drivers/redfish/client/collection.ts';
 import { readResource } from '#conductor/drivers/redfish/client/resource.ts';
-import { lenient, Reference, Status } from '#conductor/drivers/redfish/client/schemas.ts';
+import { orUndefined, Reference, Status } from '#conductor/drivers/redfish/client/schemas.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/client/system.ts';
 import { nameApart } from '#conductor/drivers/sensor-names.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -12,18 +12,18 @@ import { AppError } from '#shared/errors/app-error.ts';
 const timeoutMs = 10 * 60_000;
 
 const LogService = z.looseObject({
-  Id: lenient(z.string()),
-  LogEntryType: lenient(z.string()),
-  Entries: lenient(Reference),
+  Id: orUndefined(z.string()),
+  LogEntryType: orUndefined(z.string()),
+  Entries: orUndefined(Reference),
 });
 const Entry = z.looseObject({
-  Created: lenient(z.string()),
-  Severity: lenient(z.string()),
-  Message: lenient(z.string()),
-  MessageId: lenient(z.string()),
+  Created: orUndefined(z.string()),
+  Severity: orUndefined(z.string()),
+  Message: orUndefined(z.string()),
+  MessageId: orUndefined(z.string()),
 });
 /** With the entries themselves, as all vendors seen have it, or links to them. */
-const Member = Entry.extend({ '@odata.id': lenient(z.string()) });
+const Member = Entry.extend({ '@odata.id': orUndefined(z.string()) });
 type Member = z.infer<typeof Member>;
 
 /** Read one by one: of more, those at both ends, for BMCs differ in their order. */
@@ -48,7 +48,7 @@ export function redfishEventLog(system: RedfishSystem): Pick<ManagementInterface
       const { signal } = callDeadline(options, timeoutMs);
       const { data } = await system.read(signal);
       const managers = (data.Links?.ManagedBy ?? []).map((manager) => manager['@odata.id']);
-      const Holder = z.looseObject({ LogServices: lenient(Reference) });
+      const Holder = z.looseObject({ LogServices: orUndefined(Reference) });
       const holders = (await readEach(client, managers, Holder, signal)).read;
       const places = [data.LogServices, ...holders.map((holder) => holder.data.LogServices)];
       for (const place of places) {
@@ -97,15 +97,15 @@ function byTime(one: LogEntry, other: LogEntry): number {
 const readTimeoutMs = 10 * 60_000;
 const maxSensors = 200;
 
-const number = lenient(z.number());
-const text = lenient(z.string());
+const number = orUndefined(z.number());
+const text = orUndefined(z.string());
 const list = <Shape extends z.ZodRawShape>(shape: Shape) =>
-  lenient(z.array(z.looseObject({ Name: text, Status: lenient(Status), ...shape })));
+  orUndefined(z.array(z.looseObject({ Name: text, Status: orUndefined(Status), ...shape })));
 
 const Chassis = z.looseObject({
-  Thermal: lenient(Reference),
-  Power: lenient(Reference),
-  Sensors: lenient(Reference),
+  Thermal: orUndefined(Reference),
+  Power: orUndefined(Reference),
+  Sensors: orUndefined(Reference),
 });
 const Thermal = z.looseObject({
   Temperatures: list({ ReadingCelsius: number }),
@@ -121,7 +121,7 @@ const Sensor = z.looseObject({
   Reading: number,
   ReadingType: text,
   ReadingUnits: text,
-  Status: lenient(Status),
+  Status: orUndefined(Status),
 });
 
 const kinds: Readonly<Record<string, SensorReading['kind']>> = {

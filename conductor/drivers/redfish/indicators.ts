@@ -9,9 +9,9 @@ import {
 } from '#conductor/drivers/interfaces.ts';
 import type { RedfishClient } from '#conductor/drivers/redfish/client/client.ts';
 import { readEach, readMemberPaths } from '#conductor/drivers/redfish/client/collection.ts';
-import { attempted } from '#conductor/drivers/redfish/client/errors.ts';
+import { underTitle } from '#conductor/drivers/redfish/client/errors.ts';
 import { patchResource, type Resource, readResource } from '#conductor/drivers/redfish/client/resource.ts';
-import { lenient, Reference } from '#conductor/drivers/redfish/client/schemas.ts';
+import { orUndefined, Reference } from '#conductor/drivers/redfish/client/schemas.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/client/system.ts';
 import { finishTask } from '#conductor/drivers/redfish/client/task.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -22,11 +22,11 @@ const timeoutMs = 120_000;
 const mostDrives = 200;
 const mostWaiting = 10;
 
-const Storage = z.looseObject({ Drives: lenient(z.array(Reference)) });
+const Storage = z.looseObject({ Drives: orUndefined(z.array(Reference)) });
 const Lamp = z.looseObject({
-  Id: lenient(z.string()),
-  LocationIndicatorActive: lenient(z.boolean()),
-  IndicatorLED: lenient(z.string()),
+  Id: orUndefined(z.string()),
+  LocationIndicatorActive: orUndefined(z.boolean()),
+  IndicatorLED: orUndefined(z.string()),
 });
 type Lamp = Resource<z.infer<typeof Lamp>>;
 
@@ -69,7 +69,7 @@ export function redfishIndicators(system: RedfishSystem): IndicatorInterface {
       }
       const word = Object.keys(words).find((each) => words[each] === state);
       const body = isBoolean(lamp) ? { LocationIndicatorActive: state === 'ON' } : { IndicatorLED: word };
-      await attempted(what, async () => {
+      await underTitle(what, async () => {
         const answer = await patchResource(client, lamp, body, signal);
         await finishTask(client, answer, what, { clock, signal });
       });

@@ -8,10 +8,10 @@ import type {
   RaidVolume,
 } from '#conductor/drivers/interfaces.ts';
 import { readAllMemberPaths, readEach, readMemberPaths } from '#conductor/drivers/redfish/client/collection.ts';
-import { attempted, firstTaken } from '#conductor/drivers/redfish/client/errors.ts';
+import { firstTaken, underTitle } from '#conductor/drivers/redfish/client/errors.ts';
 import { idInPath } from '#conductor/drivers/redfish/client/own-path.ts';
 import { readResource } from '#conductor/drivers/redfish/client/resource.ts';
-import { lenient, Reference } from '#conductor/drivers/redfish/client/schemas.ts';
+import { orUndefined, Reference } from '#conductor/drivers/redfish/client/schemas.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/client/system.ts';
 import { finishTask } from '#conductor/drivers/redfish/client/task.ts';
 import type { RedfishAnswer } from '#conductor/drivers/redfish/client/transport.ts';
@@ -19,50 +19,50 @@ import { AppError } from '#shared/errors/app-error.ts';
 
 /** Fields that are read of DMTF's Storage, Drive and Volume resources; as tolerant as `schemas.ts`. */
 
-const References = lenient(z.array(Reference));
-const Texts = lenient(z.array(z.string()));
+const References = orUndefined(z.array(Reference));
+const Texts = orUndefined(z.array(z.string()));
 
 const Storage = z.looseObject({
-  Id: lenient(z.string()),
+  Id: orUndefined(z.string()),
   Drives: References,
-  Volumes: lenient(Reference),
-  StorageControllers: lenient(z.array(z.looseObject({ SupportedRAIDTypes: Texts }))),
+  Volumes: orUndefined(Reference),
+  StorageControllers: orUndefined(z.array(z.looseObject({ SupportedRAIDTypes: Texts }))),
   /** In place of the list since Storage 1.13. */
-  Controllers: lenient(Reference),
+  Controllers: orUndefined(Reference),
 });
 type Storage = z.infer<typeof Storage>;
 
 const StorageController = z.looseObject({ SupportedRAIDTypes: Texts });
 
-const Identifiers = lenient(
-  z.array(z.looseObject({ DurableName: lenient(z.string()), DurableNameFormat: lenient(z.string()) })),
+const Identifiers = orUndefined(
+  z.array(z.looseObject({ DurableName: orUndefined(z.string()), DurableNameFormat: orUndefined(z.string()) })),
 );
 
 const Drive = z.looseObject({
-  Id: lenient(z.string()),
-  CapacityBytes: lenient(z.number()),
-  MediaType: lenient(z.string()),
-  Protocol: lenient(z.string()),
-  Model: lenient(z.string()),
-  Manufacturer: lenient(z.string()),
-  SerialNumber: lenient(z.string()),
+  Id: orUndefined(z.string()),
+  CapacityBytes: orUndefined(z.number()),
+  MediaType: orUndefined(z.string()),
+  Protocol: orUndefined(z.string()),
+  Model: orUndefined(z.string()),
+  Manufacturer: orUndefined(z.string()),
+  SerialNumber: orUndefined(z.string()),
   Identifiers,
-  Status: lenient(z.looseObject({ State: lenient(z.string()) })),
+  Status: orUndefined(z.looseObject({ State: orUndefined(z.string()) })),
 });
 type Drive = z.infer<typeof Drive>;
 
 const VolumeCollection = z.looseObject({
-  '@Redfish.OperationApplyTimeSupport': lenient(z.looseObject({ SupportedValues: Texts })),
+  '@Redfish.OperationApplyTimeSupport': orUndefined(z.looseObject({ SupportedValues: Texts })),
 });
 
 const Volume = z.looseObject({
-  Id: lenient(z.string()),
-  Name: lenient(z.string()),
-  RAIDType: lenient(z.string()),
-  VolumeType: lenient(z.string()),
-  CapacityBytes: lenient(z.number()),
+  Id: orUndefined(z.string()),
+  Name: orUndefined(z.string()),
+  RAIDType: orUndefined(z.string()),
+  VolumeType: orUndefined(z.string()),
+  CapacityBytes: orUndefined(z.number()),
   Identifiers,
-  Links: lenient(z.looseObject({ Drives: References })),
+  Links: orUndefined(z.looseObject({ Drives: References })),
 });
 type Volume = z.infer<typeof Volume>;
 
@@ -108,7 +108,7 @@ export function redfishRaid(system: RedfishSystem): RaidInterface {
       const what = `create a RAID ${volume.level} volume on ${controller.id} at ${client.origin}`;
       const send = (body: object) =>
         client.request({ method: 'POST', path: controller.volumesPath, body: withTime(controller, body), signal });
-      return attempted(what, async () =>
+      return underTitle(what, async () =>
         follow(system, controller, { answer: await firstTaken(bodies(volume), send), what, signal }),
       );
     },
@@ -117,7 +117,7 @@ export function redfishRaid(system: RedfishSystem): RaidInterface {
       const what = `delete the volume ${name} on ${controller.id} at ${client.origin}`;
       const applyTime = withTime(controller, {});
       const body = Object.keys(applyTime).length > 0 ? { body: applyTime } : {};
-      return attempted(what, async () => {
+      return underTitle(what, async () => {
         const answer = await client.request({ method: 'DELETE', path, ...body, signal });
         return follow(system, controller, { answer, what, signal });
       });

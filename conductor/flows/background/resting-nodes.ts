@@ -1,7 +1,7 @@
 import { and, eq, isNull, notExists, notInArray, or, sql } from 'drizzle-orm';
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { responsibleConductor } from '#conductor/kernel/conductors/node-conductor.ts';
-import { together } from '#conductor/kernel/db/query/batches.ts';
+import { allTogether } from '#conductor/kernel/db/query/batches.ts';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import { type NodeRow, nodes } from '#conductor/kernel/db/schema/node.ts';
 import { flowKinds, isBesideStates } from '#conductor/model/flows/flow-kinds.ts';
@@ -57,7 +57,7 @@ export async function forEachResting(
     }
   };
   try {
-    await together([
+    await allTogether([
       inParallel(answering, actPatiently, options),
       inParallel(silent, act, { ...options, atOnce: silentAtOnce }),
     ]);

@@ -1,6 +1,6 @@
 import { type AgentOffer, askForInventory, askForSteps, saveAgentSteps } from '#conductor/agents/ask-agent.ts';
 import { startWatchingCables } from '#conductor/flows/conductor-steps/watch-cables.ts';
-import { refusing } from '#conductor/flows/log/changed-nothing.ts';
+import { markRefusals } from '#conductor/flows/log/changed-nothing.ts';
 import { stepsOf } from '#conductor/flows/log/flow-store.ts';
 import { readPlan, requireSamePlan } from '#conductor/flows/plan/read-plan.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
@@ -27,7 +27,7 @@ export async function planWithAgent(context: StepContext): Promise<ConductorStep
   const { advertised, version, lacksExtension } = await rememberSteps(context, kind.inBand.kind);
   const request = { kind: flow.kind, requested: flow.requestedSteps, wipe: flow.wipe ?? undefined };
   // nothing of it has begun
-  const plan = await refusing({ isRepeated: false }, async () => {
+  const plan = await markRefusals({ isRepeated: false }, async () => {
     const read = await context.ask(readPlan(context, node, request, advertised));
     await requireSamePlan(read, flow.planHash, { disksAreNew: true });
     return read;

@@ -1,7 +1,7 @@
 import { ejectWhatever } from '#conductor/flows/conductor-steps/boot-medium.ts';
 import { fakesFlow } from '#conductor/flows/log/fakes-flow.ts';
 import type { ConductorStep, WriteFacts } from '#conductor/flows/step-context.ts';
-import { together } from '#conductor/kernel/db/query/batches.ts';
+import { allTogether } from '#conductor/kernel/db/query/batches.ts';
 import { forgetAllocation } from '#conductor/nodes/change/node-allocation.ts';
 import { deleteConfigDrive, updateNode } from '#conductor/nodes/node-store.ts';
 import { deleteVifs } from '#conductor/nodes/ports/port-store.ts';
@@ -15,7 +15,7 @@ export const releaseInstance: ConductorStep = {
     const { node, config, flow } = context;
     await ejectWhatever(context);
     const record: WriteFacts = async (tx) => {
-      await together([deleteConfigDrive(tx, node.uuid), deleteVifs(tx, node.uuid)]);
+      await allTogether([deleteConfigDrive(tx, node.uuid), deleteVifs(tx, node.uuid)]);
       if (node.allocationUuid !== null) {
         const caller = { user: flow.requestedBy ?? undefined };
         await forgetAllocation(tx, node, { conductor: config.conductorName, caller });

@@ -21,7 +21,7 @@ import {
   resetMachine,
 } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
 import { requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
-import { refusing } from '#conductor/flows/log/changed-nothing.ts';
+import { markRefusals } from '#conductor/flows/log/changed-nothing.ts';
 import { noteOutput } from '#conductor/flows/log/flow-store.ts';
 import { type ConductorStepOutcome, type StepContext, stepArgs } from '#conductor/flows/step-context.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
@@ -51,7 +51,7 @@ export async function runApply(context: StepContext): Promise<ConductorStepOutco
   await rememberBiosSettings(context, settings);
   const wanted = wantedSettings(context);
   requireShown(settings, wanted);
-  await refusing(context, () => checkSettings(settings, wanted, 'registry'));
+  await markRefusals(context, () => checkSettings(settings, wanted, 'registry'));
   const byName = new Map(settings.map((setting) => [setting.name, setting]));
   const different = wanted.filter(({ name, value }) => !hasValue(byName.get(name), value));
   // an earlier try of this step may have done it all, with the machine still on its way back

@@ -10,7 +10,7 @@ import {
   wantedSettings,
 } from '#conductor/flows/driver-steps/apply-settings.ts';
 import { onRequest, requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
-import { settling, settlingLater } from '#conductor/flows/driver-steps/settle-left.ts';
+import { runThenSettle, settlingLater } from '#conductor/flows/driver-steps/settle-left.ts';
 import type { ConductorStepOutcome, DriverStep, StepContext } from '#conductor/flows/step-context.ts';
 import { inBandPrefix } from '#shared/bios/bios-setting.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
@@ -29,7 +29,7 @@ export const biosApplyConfiguration: DriverStep = {
   step: 'apply_configuration',
   description: 'Changes BIOS settings and resets the machine until the BMC shows them.',
   args: ApplyArgs,
-  run: (context) => byBmcOrAgent(context, (own) => settling(own, runApply), runAgentStep.run),
+  run: (context) => byBmcOrAgent(context, (own) => runThenSettle(own, runApply), runAgentStep.run),
   resume: (context) => byBmcOrAgent(context, (own) => settlingLater(own, resumeApply), runAgentStep.resume),
 };
 

@@ -52,7 +52,7 @@ export function readDone({ step }: StepContext): Done {
   return Done.safeParse(step.output).data ?? none;
 }
 
-export function note(context: StepContext, done: Done): Promise<void> {
+export function noteFirmwareDone(context: StepContext, done: Done): Promise<void> {
   return context.record((tx) => noteOutput(tx, context.step.uuid, done));
 }
 

@@ -8,7 +8,7 @@ import {
 } from '#conductor/flows/bmc/hold-power.ts';
 import { requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
 import { withFirmwareImage } from '#conductor/flows/driver-steps/fetch-firmware-image.ts';
-import { type Asked, type Done, note, type Update } from '#conductor/flows/driver-steps/firmware-done.ts';
+import { type Asked, type Done, noteFirmwareDone, type Update } from '#conductor/flows/driver-steps/firmware-done.ts';
 import { updateMs, waitingFor } from '#conductor/flows/driver-steps/firmware-time.ts';
 import type { ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import { AppError, errorChain, errorCode, faultOf, isRetryable } from '#shared/errors/app-error.ts';
@@ -90,7 +90,7 @@ async function begun(
   const since = context.clock.now().getTime();
   await prolongOwnHold(context, updateMs);
   const whole: Update = { ...update, hasEnded: false, pendingSince: null, lostSince: null, resets: 0, since };
-  await note(context, { ...done, updates: [...done.updates, whole] });
+  await noteFirmwareDone(context, { ...done, updates: [...done.updates, whole] });
   return whole;
 }
 
@@ -122,7 +122,7 @@ async function noteAsking(
   const asked = askedFor(done, component) ?? first;
   done.asked = { ...asked, lastAt, tries: asked.tries + 1, failure: null };
   done.begun = component;
-  await note(context, done);
+  await noteFirmwareDone(context, done);
 }
 
 /** @param asked what was asked for before this time: by a conductor that died, or whose answer was lost */
@@ -204,7 +204,7 @@ async function noteFailure(context: StepContext, done: Done, asked: Asked, error
   const noted = { ...asked, lastAt: context.clock.now().getTime(), failure };
   done.asked = noted;
   await prolongOwnHold(context, updateMs);
-  await note(context, done);
+  await noteFirmwareDone(context, done);
   return noted;
 }
 
@@ -217,7 +217,7 @@ function hasRefused(error: unknown): boolean {
 async function takeBack(context: StepContext, done: Done): Promise<void> {
   done.asked = null;
   done.begun = null;
-  await note(context, done);
+  await noteFirmwareDone(context, done);
   if (done.updates.length === 0) await freePower(context, context.step.uuid);
 }
 

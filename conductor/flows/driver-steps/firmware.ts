@@ -5,11 +5,17 @@ import { forgetReset, hasBeenReset, prolongOwnHold } from '#conductor/flows/bmc/
 import { awaitReset, ramdiskIsUp, resetMachine } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
 import { onRequest, requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
 import { checksumPattern, describeWrongChecksum } from '#conductor/flows/driver-steps/fetch-firmware-image.ts';
-import { type Done, note, readDone, type Update, untilReset } from '#conductor/flows/driver-steps/firmware-done.ts';
+import {
+  type Done,
+  noteFirmwareDone,
+  readDone,
+  type Update,
+  untilReset,
+} from '#conductor/flows/driver-steps/firmware-done.ts';
 import { startUpdate } from '#conductor/flows/driver-steps/firmware-start.ts';
 import { updateMs, waitingFor } from '#conductor/flows/driver-steps/firmware-time.ts';
-import { settling, settlingLater } from '#conductor/flows/driver-steps/settle-left.ts';
-import { refusing } from '#conductor/flows/log/changed-nothing.ts';
+import { runThenSettle, settlingLater } from '#conductor/flows/driver-steps/settle-left.ts';
+import { markRefusals } from '#conductor/flows/log/changed-nothing.ts';
 import {
   type ConductorStepOutcome,
   type DriverStep,
@@ -60,7 +66,7 @@ export const firmwareUpdate: DriverStep = {
   args: UpdateArgs,
   isOffered: (bmc) => bmc.firmware !== undefined,
   mustNotLosePower: () => updateMs,
-  run: (context) => settling(context, goOn),
+  run: (context) => runThenSettle(context, goOn),
   resume: (context) => settlingLater(context, goOn),
 };
 
@@ -69,14 +75,14 @@ async function goOn(context: StepContext): Promise<ConductorStepOutcome> {
   const done = readDone(context);
   for (const [index, setting] of settings.entries()) {
     const begin = () => startUpdate(context, done, setting);
-    const update = done.updates[index] ?? (await (index === 0 ? refusing(context, begin) : begin()));
+    const update = done.updates[index] ?? (await (index === 0 ? markRefusals(context, begin) : begin()));
     if ('kind' in update) return update;
     done.updates[index] = update;
     if (update.hasEnded) continue;
     const waits = await awaitEnd(context, done, update);
     if (waits) return waits;
     update.hasEnded = true;
-    await note(context, done);
+    await noteFirmwareDone(context, done);
   }
   const outcome = (await resetOnce(context, done)) ?? (await awaitReset(context));
   if (outcome.kind !== 'done') return outcome;
@@ -98,11 +104,11 @@ async function resetOnce(context: StepContext, done: Done): Promise<ConductorSte
     done.isResetting = true;
     done.resetSince = context.clock.now().getTime();
     for (const update of untilReset(done)) update.lostSince = null;
-    await note(context, done);
+    await noteFirmwareDone(context, done);
     outcome = await resetMachine(context, () => Promise.resolve({ kind: 'done' }));
   }
   done.wasReset = true;
-  await note(context, done);
+  await noteFirmwareDone(context, done);
   return outcome?.kind === 'done' ? undefined : outcome;
 }
 
@@ -159,7 +165,7 @@ async function noteLost(
   const changed = updates.filter(({ lostSince }) => lostSince !== since);
   if (changed.length === 0) return;
   for (const update of changed) update.lostSince = since;
-  await note(context, done);
+  await noteFirmwareDone(context, done);
 }
 
 /** Finds when the updates that are waited for began, or the reset that follows them. */
@@ -178,7 +184,7 @@ async function resetForUpdate(context: StepContext, done: Done, update: Update):
   if (isDue || update.pendingSince === null) {
     update.pendingSince = isDue ? now : since;
     update.resets += isDue ? 1 : 0;
-    await note(context, done);
+    await noteFirmwareDone(context, done);
   }
   return isDue ? resetMachine(context, () => Promise.resolve(waits)) : waits;
 }

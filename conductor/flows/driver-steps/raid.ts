@@ -4,8 +4,8 @@ import { saysItIsOver } from '#conductor/flows/bmc/hold-power.ts';
 import { awaitReset, resetMachine } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
 import { requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
 import { type PlannedVolume, planVolumes } from '#conductor/flows/driver-steps/plan-volumes.ts';
-import { settling, settlingLater } from '#conductor/flows/driver-steps/settle-left.ts';
-import { refusing } from '#conductor/flows/log/changed-nothing.ts';
+import { runThenSettle, settlingLater } from '#conductor/flows/driver-steps/settle-left.ts';
+import { markRefusals } from '#conductor/flows/log/changed-nothing.ts';
 import {
   type ConductorStepOutcome,
   type DriverStep,
@@ -48,7 +48,7 @@ export const raidSteps: readonly DriverStep[] = [
     description: 'Makes volumes of the configuration given on the storage controllers.',
     priorities: { deploy: 0, service: 0 },
     args: ApplyArgs,
-    run: (context) => settling(context, () => makeVolumes(context, appliedConfig(context))),
+    run: (context) => runThenSettle(context, () => makeVolumes(context, appliedConfig(context))),
     resume: (context) => settlingLater(context, () => awaitVolumes(context, appliedConfig(context))),
   },
   {
@@ -56,7 +56,7 @@ export const raidSteps: readonly DriverStep[] = [
     step: 'create_configuration',
     description: "Makes volumes of the node's target_raid_config on the storage controllers.",
     priorities: { clean: 0, service: 0 },
-    run: (context) => settling(context, () => makeVolumes(context, targetConfig(context))),
+    run: (context) => runThenSettle(context, () => makeVolumes(context, targetConfig(context))),
     resume: (context) => settlingLater(context, () => awaitVolumes(context, targetConfig(context))),
   },
   {
@@ -64,7 +64,7 @@ export const raidSteps: readonly DriverStep[] = [
     step: 'delete_configuration',
     description: 'Deletes all volumes of the storage controllers, and what is on them.',
     priorities: { clean: 0, service: 0 },
-    run: (context) => settling(context, deleteVolumes),
+    run: (context) => runThenSettle(context, deleteVolumes),
     resume: (context) => settlingLater(context, awaitDeletion),
   },
 ];
@@ -88,7 +88,7 @@ async function makeVolumes(context: StepContext, wanted: Wanted): Promise<Conduc
   const raid = requireOffered(context, (bmc) => bmc.raid);
   const { signal } = context;
   const controllers = await raid.getControllers({ signal });
-  const plan = await refusing(context, () => planVolumes(wanted.config, controllers));
+  const plan = await markRefusals(context, () => planVolumes(wanted.config, controllers));
   const isClear = await clearTheWay(context, { controllers, plan, deleteExisting: wanted.deleteExisting });
   const missing = plan.filter(({ existing }) => !existing);
   const asked = await askForAll(context, missing, (volume) => raid.createVolume(volume, { signal }), isClear);

@@ -16,7 +16,7 @@ const mayNeedReset: ReadonlySet<string> = new Set(['not_supported', 'invalid_arg
  * Runs a step that resets the machine, and ends it once the BIOS settings hold whose reset was left to it. What it can't do
  * yet it does after their reset.
  */
-export async function settling(context: StepContext, act: Act): Promise<ConductorStepOutcome> {
+export async function runThenSettle(context: StepContext, act: Act): Promise<ConductorStepOutcome> {
   const waits = (await isFirst(context)) ? await settleLeft(context) : undefined;
   if (waits) return waits;
   let outcome: ConductorStepOutcome;

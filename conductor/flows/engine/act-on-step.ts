@@ -23,7 +23,7 @@ import { noteSilence } from '#conductor/flows/log/note-silence.ts';
 import { recordStepEvents } from '#conductor/flows/log/step-log.ts';
 import type { ConductorStepOutcome } from '#conductor/flows/step-context.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
-import { together } from '#conductor/kernel/db/query/batches.ts';
+import { allTogether } from '#conductor/kernel/db/query/batches.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { countFlow, countHop } from '#conductor/kernel/metrics/metrics.ts';
@@ -193,7 +193,7 @@ async function endWithStep(
 ): Promise<boolean> {
   if (isHeld(work)) return false;
   const released = work.isFollowed ? Promise.resolve() : releaseLease(tx, work.lease);
-  await together([endFinished(context, tx, work), released]);
+  await allTogether([endFinished(context, tx, work), released]);
   return true;
 }
 
@@ -213,7 +213,7 @@ async function recordStart(
   if (step.inBand || (!resumes && flow.state !== 'waiting')) await recordStepEvents(context.db, [started], lease);
   else {
     await context.db.transaction(async (tx) => {
-      await together([holdLease(tx, lease), recordStepEvents(tx, [started])]);
+      await allTogether([holdLease(tx, lease), recordStepEvents(tx, [started])]);
       if (resumes) node = await applyEvent(tx, node, resumes, { conductor });
       if (flow.state === 'waiting') await updateFlow(tx, flow.uuid, { state: 'running' });
     });

@@ -7,7 +7,7 @@ import { planSteps } from '#conductor/flows/plan/plan-steps.ts';
 import { whyNotToWipe } from '#conductor/flows/site-actions/action-lease.ts';
 import { notifyRunners } from '#conductor/flows/site-actions/action-store.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
-import { together } from '#conductor/kernel/db/query/batches.ts';
+import { allTogether } from '#conductor/kernel/db/query/batches.ts';
 import type { FlowRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { flowKinds } from '#conductor/model/flows/flow-kinds.ts';
@@ -49,7 +49,7 @@ export async function endFlow(
         ? { type: 'node.flow_succeeded', data: about }
         : { type: 'node.flow_failed', data: { ...about, state, error: reason ?? null } },
   });
-  await together([ended, notified, noted]);
+  await allTogether([ended, notified, noted]);
 }
 
 /** A ramdisk that is another one after each boot would be cleaned with for ever. */

@@ -9,7 +9,7 @@ import { lookAtInstance } from '#conductor/flows/log/left-running.ts';
 import { recordStepEvent, recordStepEvents, type StepEventOptions } from '#conductor/flows/log/step-log.ts';
 import { planCleanup } from '#conductor/flows/plan/plan-steps.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
-import { together } from '#conductor/kernel/db/query/batches.ts';
+import { allTogether } from '#conductor/kernel/db/query/batches.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { countFlow, countStep } from '#conductor/kernel/metrics/metrics.ts';
@@ -23,7 +23,7 @@ import { writeMaintenance } from '#conductor/nodes/change/change-node.ts';
 import { addHistory, notifyWebhooks } from '#conductor/nodes/node-history.ts';
 import { holdLease, holdNode, type Lease } from '#conductor/nodes/node-lease.ts';
 import { type NodeChange, updateNode } from '#conductor/nodes/node-store.ts';
-import { pays } from '#conductor/nodes/requested-wipe.ts';
+import { paysOwedWipe } from '#conductor/nodes/requested-wipe.ts';
 import { findReceiptOfFlow } from '#conductor/receipts/receipt-store.ts';
 import { AppError, errorChain, faultOf } from '#shared/errors/app-error.ts';
 
@@ -170,7 +170,7 @@ export async function endFinished(
 /** Explains why a wipe does not settle the node's pending wipe: without a machine there is no proof. */
 async function whyUnpaid(tx: Transaction, node: NodeRow, flow: FlowRow): Promise<string | undefined> {
   if (flow.kind !== 'wipe' || !node.owedWipe) return undefined;
-  if (!flow.wipe || !pays(flow.wipe, node.owedWipe)) return 'the node owes a wipe of all its disks';
+  if (!flow.wipe || !paysOwedWipe(flow.wipe, node.owedWipe)) return 'the node owes a wipe of all its disks';
   return (await findReceiptOfFlow(tx, flow.uuid))
     ? undefined
     : 'the node owes a wipe, and without receipt none counts: a fake deploy interface wipes nothing';
@@ -189,7 +189,7 @@ async function endInSuccess(
   // started by an older release that does not support wipes
   const isUnwiped = flow.kind === 'clean' && node.owedWipe !== null;
   if (!event || isUnwiped) {
-    await together([ended, updateNode(tx, node.uuid, change)]);
+    await allTogether([ended, updateNode(tx, node.uuid, change)]);
     if (isUnwiped) await followWith(tx, { node, flow, kind: 'wipe' });
     return;
   }
@@ -202,7 +202,7 @@ async function endInSuccess(
     change,
     arrives: kind.next === 'clean' && !cleans ? cleanedEvent(node, flow) : undefined,
   });
-  const [moved] = await together([moves, ended]);
+  const [moved] = await allTogether([moves, ended]);
   if (kind.next !== 'clean' || !cleans) return;
   const rests = wipes && (await restBeforeWipe(tx, { node: moved, flow, conductor }));
   if (!rests) await followWith(tx, { node, flow, kind: wipes ? 'wipe' : 'clean' });

@@ -6,7 +6,7 @@ import { listOpenSteps } from '#conductor/flows/log/flow-store.ts';
 import { readWork } from '#conductor/flows/log/read-work.ts';
 import { isConnectionLost } from '#conductor/kernel/db/faults.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
-import { moment } from '#conductor/kernel/lease.ts';
+import { readMoment } from '#conductor/kernel/lease.ts';
 import { claimLease, keepLease, type Lease, releaseLease } from '#conductor/nodes/node-lease.ts';
 import type { Clock } from '#shared/clock.ts';
 import { errorCode } from '#shared/errors/app-error.ts';
@@ -42,13 +42,13 @@ export async function workOnNode(
   onHeld: (look: (() => void) | undefined) => void = () => undefined,
 ): Promise<'done' | 'left to others' | 'not known here'> {
   const { config } = context;
-  const claimedAt = moment();
+  const claimedAt = readMoment();
   const [claimed, ...read] = await context.database.inOrder((db) =>
     Promise.allSettled([
       claimLease(db, nodeUuid, {
         holder: config.conductorName,
         leaseMs: config.leaseMs,
-        attends: attends(context),
+        attends: attendedNodes(context),
       }),
       readWork(db, nodeUuid),
       listOpenSteps(db, nodeUuid),
@@ -66,7 +66,7 @@ export async function workOnNode(
   const signal = AbortSignal.any([stop, kept.signal]);
   // limits are compared with what other conductors wrote: by the database's clock, for the hosts' may differ, or be set
   const clock = clockSince(context.clock, lease, claimedAt.monotonicMs);
-  const fencedContext = fence({ ...context, clock }, kept.requireHeld);
+  const fencedContext = fenceContext({ ...context, clock }, kept.requireHeld);
   let isReleased = false;
   const calls = createCallsAtWork(context, nodeUuid);
   onHeld(() => {
@@ -108,7 +108,7 @@ async function letGo({ db, config }: EngineContext, lease: Lease, stop: AbortSig
 }
 
 /** Which nodes this conductor works on. */
-export function attends({ config, drivers }: Pick<EngineContext, 'config' | 'drivers'>) {
+export function attendedNodes({ config, drivers }: Pick<EngineContext, 'config' | 'drivers'>) {
   return { group: config.conductorGroup, drivers: drivers.hardwareTypes.map(({ name }) => name) };
 }
 
@@ -116,7 +116,7 @@ export function attends({ config, drivers }: Pick<EngineContext, 'config' | 'dri
  * The context with `requireHeld` asked before each call to a BMC, an agent or a switch: what is recorded is fenced by
  * the lease's token, but hardware knows no tokens.
  */
-export function fence<Context extends Pick<EngineContext, 'drivers' | 'agents' | 'networks'>>(
+export function fenceContext<Context extends Pick<EngineContext, 'drivers' | 'agents' | 'networks'>>(
   context: Context,
   requireHeld: () => void,
 ): Context {

@@ -4,7 +4,7 @@ import { listSteps, replacePendingSteps, updateFlow } from '#conductor/flows/log
 import { recordStepEvent, recordStepEvents, type StepEvent } from '#conductor/flows/log/step-log.ts';
 import type { ConductorStepOutcome } from '#conductor/flows/step-context.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
-import { together } from '#conductor/kernel/db/query/batches.ts';
+import { allTogether } from '#conductor/kernel/db/query/batches.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { countImageBytes, countStep } from '#conductor/kernel/metrics/metrics.ts';
@@ -84,12 +84,12 @@ async function writeOutcome(
     const ends = along && 'end' in along ? along.end : undefined;
     // when the lease is lost, all of it is undone
     const held = ends ? holdNode(tx, lease) : holdLease(tx, lease).then(() => record.node);
-    if (outcome.kind === 'hold') return (await together([held, recordHold(context, tx, record, outcome)]))[1];
+    if (outcome.kind === 'hold') return (await allTogether([held, recordHold(context, tx, record, outcome)]))[1];
     if (outcome.kind === 'wait' || outcome.kind === 'again')
-      return (await together([held, recordWait(context, tx, record, outcome)]))[1];
-    const [node, change] = await together([held, facts?.(tx) ?? Promise.resolve({})]);
+      return (await allTogether([held, recordWait(context, tx, record, outcome)]))[1];
+    const [node, change] = await allTogether([held, facts?.(tx) ?? Promise.resolve({})]);
     const succeeds = recordSuccess(context, tx, record, outcome, starts);
-    const [, hasEnded] = await together([succeeds, ends?.(tx, node, change) ?? Promise.resolve(false)]);
+    const [, hasEnded] = await allTogether([succeeds, ends?.(tx, node, change) ?? Promise.resolve(false)]);
     if (hasEnded) return 'ended';
     await updateNode(tx, record.node.uuid, change);
     return 'goes on';
@@ -224,7 +224,7 @@ async function recordWait(
     checkInMs: Math.max(0, Math.min(outcome.checkEveryMs, leftMs)),
     ...(isCleaningUp(flow.state) ? {} : { state: 'waiting' }),
   });
-  const [nudges] = await together([changed, logged, moved]);
+  const [nudges] = await allTogether([changed, logged, moved]);
   // a heartbeat that came while we were at work would otherwise be noticed one period later
   return nudges !== flow.nudges && outcome.kind === 'wait' ? 'goes on' : 'waits';
 }

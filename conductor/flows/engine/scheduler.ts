@@ -1,6 +1,6 @@
 import { and } from 'drizzle-orm';
 import type { EngineContext } from '#conductor/flows/context.ts';
-import { attends, workOnNode } from '#conductor/flows/engine/node-worker.ts';
+import { attendedNodes, workOnNode } from '#conductor/flows/engine/node-worker.ts';
 import { createTurns, type NudgeOrigin, youngMs } from '#conductor/flows/engine/work-queue.ts';
 import { listDueNodes } from '#conductor/flows/log/flow-store.ts';
 import { isConnectionLost } from '#conductor/kernel/db/faults.ts';
@@ -103,7 +103,7 @@ export function createScheduler({ context, notifyOthers }: SchedulerOptions): Sc
     },
     reconcile: async () => {
       const { db, config } = context;
-      const worker = attends(context);
+      const worker = attendedNodes(context);
       const due = await listDueNodes(db, { ...worker, limit: config.maxActiveNodes });
       const asked = await selectAsked(db, worker);
       for (const nodeUuid of [...due, ...asked.map((row) => row.uuid)]) {

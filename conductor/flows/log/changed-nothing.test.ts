@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { hasChangedNothing, refusing } from '#conductor/flows/log/changed-nothing.ts';
+import { hasChangedNothing, markRefusals } from '#conductor/flows/log/changed-nothing.ts';
 import { AppError, faultOf } from '#shared/errors/app-error.ts';
 
 const refusal = new AppError('invalid_argument', 'driver_info.redfish_address is wrong', {
@@ -10,7 +10,7 @@ const refusal = new AppError('invalid_argument', 'driver_info.redfish_address is
   subject: 'n1',
 });
 const caught = (isRepeated: boolean) =>
-  refusing({ isRepeated }, () => Promise.reject(refusal)).then(
+  markRefusals({ isRepeated }, () => Promise.reject(refusal)).then(
     () => undefined,
     (error: unknown) => error as AppError,
   );

@@ -5,7 +5,7 @@ import { AppError, errorCode } from '#shared/errors/app-error.ts';
  * Marks the refusals of what a step does first as having changed nothing (`hasChangedNothing`). A run before this one may
  * have acted: its refusals are not marked.
  */
-export async function refusing<T>(
+export async function markRefusals<T>(
   { isRepeated }: Pick<StepContext, 'isRepeated'>,
   act: () => T | Promise<T>,
 ): Promise<T> {

@@ -3,7 +3,7 @@ import { and, desc, eq, getTableColumns, isNull, lte, type Placeholder, type SQL
 import type { EngineContext } from '#conductor/flows/context.ts';
 import type { StepContext } from '#conductor/flows/step-context.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
-import { together } from '#conductor/kernel/db/query/batches.ts';
+import { allTogether } from '#conductor/kernel/db/query/batches.ts';
 import { rowsOf, type Statement, statement, storableJson } from '#conductor/kernel/db/query/statement.ts';
 import { type TableReader, tableReader } from '#conductor/kernel/db/query/table-reader.ts';
 import { tableWriter } from '#conductor/kernel/db/query/table-writer.ts';
@@ -104,7 +104,7 @@ export async function insertFlow(
     planHash: flow.planHash ?? null,
     wipe: flow.wipe ?? null,
   };
-  await together([
+  await allTogether([
     flowWriter.insert(tx, [row]),
     insertSteps(tx, { flowUuid: uuid, phase: 'main', from: 1, steps: flow.steps }),
     notifyWebhooks(tx, flow.nodeUuid, { type: 'node.flow_started', data: { flow: uuid, kind: flow.kind } }),

@@ -121,7 +121,7 @@ function seenAtSwitch(look: SwitchPortLook, row: NodePort): SeenPort {
   const where = `switch port of ${row.port.address} (${move.switchEntry.switchId} ${move.portId})`;
   const { network } = row.set;
   const wanted = `${describePort(settingOf(move))}${network === null ? '' : ` (network ${network})`}`;
-  if (!differs(look)) return { row, found: null, event: `${where} is on ${wanted} again` };
+  if (!portDiffers(look)) return { row, found: null, event: `${where} is on ${wanted} again` };
   const event = `${where} differs: found ${describePort(found)}, set by Baton to ${wanted}`;
   return { row, found: { vlans: found.vlans, bond: found.bond ?? null }, event };
 }
@@ -175,7 +175,7 @@ function asSet(ofNode: readonly SetPort[]) {
   };
 }
 
-export function differs({ move, found }: SwitchPortLook): boolean {
+export function portDiffers({ move, found }: SwitchPortLook): boolean {
   return !isSet(found, settingOf(move));
 }
 

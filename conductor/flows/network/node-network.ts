@@ -1,6 +1,6 @@
 import type { NodeSwitchPort } from '#conductor/api/node-parts.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
-import { differs, listSetPorts, movesTo } from '#conductor/flows/network/look-at-switch-ports.ts';
+import { listSetPorts, movesTo, portDiffers } from '#conductor/flows/network/look-at-switch-ports.ts';
 import { isAtNeutron, readNeutronPorts } from '#conductor/flows/network/neutron-ports.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { PortRow } from '#conductor/kernel/db/schema/port.ts';
@@ -63,7 +63,7 @@ export async function readNodeNetwork(
       found: seen ? viewVlans(seen.found.vlans) : set.found && viewVlans(set.found),
       wanted_bond: viewBond(move.bond),
       found_bond: viewBond(seen ? seen.found.bond : set.foundBond),
-      differs: seen ? differs(seen) : set.found !== null,
+      differs: seen ? portDiffers(seen) : set.found !== null,
       differences: [],
       commands: [...(seen?.commands ?? [])],
       error: failure ? errorChain(failure.error) : null,

@@ -9,9 +9,9 @@ import {
   type ProtectedBy,
   protectedDevices,
   protectedNames,
-  unprotected,
   warnOfUnmetEntries,
   withMembers,
+  withoutProtected,
 } from '#shared/disks/skip-list.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import {
@@ -279,7 +279,7 @@ function makeRaid(
 }
 
 function raidDisks({ disks }: Situation, node: NodeFields): readonly KnownDisk[] {
-  return unprotected(node.properties, disks).filter(isRaidCandidate);
+  return withoutProtected(node.properties, disks).filter(isRaidCandidate);
 }
 
 function mayHoldRaid({ contents, holders }: KnownDisk): boolean {

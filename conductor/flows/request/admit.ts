@@ -13,7 +13,7 @@ import {
   provisionVerbs,
   type VerbEvent,
 } from '#conductor/model/provision-states.ts';
-import { impossible } from '#conductor/nodes/change/apply-event.ts';
+import { impossibleEvent } from '#conductor/nodes/change/apply-event.ts';
 import { requireKnownMachine } from '#conductor/nodes/change/restored-node.ts';
 import { requireUnowned, requireUnprotected } from '#conductor/nodes/node-guards.ts';
 import { nodeLocked } from '#conductor/nodes/node-lock.ts';
@@ -89,7 +89,7 @@ const nodeRules = {
     if (!isPossible(node, request.verb) && facts.holder !== undefined) throw nodeLocked(node.uuid, facts.holder);
   },
   state: ({ node, request }) => {
-    if (!isPossible(node, request.verb)) throw impossible(node, request.verb);
+    if (!isPossible(node, request.verb)) throw impossibleEvent(node, request.verb);
   },
   unowned: ({ node, request }) => {
     if (request.isUnowned) requireUnowned(node);

@@ -10,7 +10,7 @@ import { nodePlace, openAgentToken } from '#conductor/kernel/secrets/node-secret
 import { noteBootEvent, recordBootEvent } from '#conductor/nodes/boot/boot-event-store.ts';
 import { imageFormats } from '#conductor/nodes/boot/image-info.ts';
 import { noteRefusal } from '#conductor/nodes/boot/note-refusal.ts';
-import { sparing } from '#conductor/nodes/boot/os-disk.ts';
+import { withSparedDisks } from '#conductor/nodes/boot/os-disk.ts';
 import { addStrangersHistory } from '#conductor/nodes/node-history.ts';
 import { bootsFromVirtualMedia } from '#conductor/nodes/node-interfaces.ts';
 import { findNode } from '#conductor/nodes/node-store.ts';
@@ -166,7 +166,7 @@ export async function answerAgent(
   return {
     node: {
       uuid: node.uuid,
-      properties: maskDocument(sparing(node.properties, node)),
+      properties: maskDocument(withSparedDisks(node.properties, node)),
       instance_info: {},
       driver_internal_info: { agent_secret_token: mask },
       links: ['v1/', ''].map((prefix, index) => ({

@@ -8,7 +8,7 @@ import { type Plan, type PlanContext, readPlan } from '#conductor/flows/plan/rea
 import type { Work } from '#conductor/flows/request/admit.ts';
 import type { ProvisionRequest } from '#conductor/flows/request/provision-request.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
-import { together } from '#conductor/kernel/db/query/batches.ts';
+import { allTogether } from '#conductor/kernel/db/query/batches.ts';
 import type { FlowRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { flowKinds } from '#conductor/model/flows/flow-kinds.ts';
@@ -56,7 +56,7 @@ export async function startWork(
     await moves;
     return flow ? 'to do' : 'nothing to do';
   }
-  await together([moves, insertFlow(tx, begun)]);
+  await allTogether([moves, insertFlow(tx, begun)]);
   return 'to do';
 }
 

@@ -134,13 +134,13 @@ export function nodeFieldChoice(names: readonly (NodeField | SubResource)[]): No
  */
 function redactNode(view: Record<string, unknown>): void {
   for (const field of ['driver_info', 'driver_internal_info']) {
-    if (field in view) view[field] = { content: redacted(field) };
+    if (field in view) view[field] = { content: redactedValue(field) };
   }
-  for (const field of ['last_error', 'reservation']) if (field in view) view[field] = redacted(field);
+  for (const field of ['last_error', 'reservation']) if (field in view) view[field] = redactedValue(field);
 }
 
 /** Gives Ironic's words in place of a field that a node's lessee is not shown. */
-export function redacted(field: string): string {
+export function redactedValue(field: string): string {
   return `** Redacted - Requires baremetal:node:get:${field} permission. **`;
 }
 

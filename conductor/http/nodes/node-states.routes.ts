@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { States } from '#conductor/api/resources.ts';
 import { requestProvision } from '#conductor/flows/request/request-provision.ts';
-import { redacted } from '#conductor/http/nodes/node-queries.ts';
+import { redactedValue } from '#conductor/http/nodes/node-queries.ts';
 import { checkProvisionKeys } from '#conductor/http/nodes/provision-keys.ts';
 import { requestedSteps, stepLists } from '#conductor/http/nodes/step-lists.ts';
 import type { HttpContext } from '#conductor/http/routing/context.ts';
@@ -78,7 +78,7 @@ export function nodeStateRoutes(app: ApiApp, context: HttpContext): void {
       provision_state: shownState(node.provisionState, c.get('version')),
       target_provision_state: node.targetProvisionState,
       provision_updated_at: apiTime(node.provisionUpdatedAt),
-      last_error: isForeignTo(c.get('caller'), node) ? redacted('last_error') : node.lastError,
+      last_error: isForeignTo(c.get('caller'), node) ? redactedValue('last_error') : node.lastError,
       console_enabled: node.consoleEnabled,
       ...(version >= 12 ? { raid_config: node.raidConfig, target_raid_config: node.targetRaidConfig } : {}),
       ...(version >= 75 ? { boot_mode: node.bootMode, secure_boot: node.secureBoot } : {}),

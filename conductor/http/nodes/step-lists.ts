@@ -1,29 +1,29 @@
 import { z } from 'zod';
-import { DeployStep, place } from '#conductor/api/templates.ts';
+import { DeployStep, placeField } from '#conductor/api/templates.ts';
 import { mostListed } from '#conductor/api/values.ts';
 import type { HttpContext } from '#conductor/http/routing/context.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import type { RequestedStep } from '#conductor/model/flows/planned-step.ts';
 import { useRunbook } from '#conductor/templates/runbook.ts';
-import { bounded } from '#shared/bounded-list.ts';
+import { boundedList } from '#shared/bounded-list.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Lists of steps in requests (agent-protocol.md §5.3). */
 
 /** Their order is that of the priorities. */
-const deploySteps = bounded(z.array(DeployStep), mostListed);
+const deploySteps = boundedList(z.array(DeployStep), mostListed);
 
 const noChildren = 'must be false or absent: steps on the children of a node are not supported';
 const OrderedStep = DeployStep.omit({ priority: true }).extend({
   args: DeployStep.shape.args.default({}),
   /** Order of a runbook's steps, which clients copy with it; the list has that order already. */
-  order: place.nullish(),
+  order: placeField.nullish(),
   execute_on_child_nodes: z.literal(false, { error: noChildren }).nullish(),
   limit_child_node_execution: z.array(z.string(), { error: 'must be a list' }).max(0, noChildren).nullish(),
 });
 
 /** Manual cleaning and service: the order is the list's. */
-const orderedSteps = bounded(z.array(OrderedStep).min(1, 'must have at least one step'), mostListed)
+const orderedSteps = boundedList(z.array(OrderedStep).min(1, 'must have at least one step'), mostListed)
   .superRefine((steps, context) => {
     const orders = steps.flatMap(({ order }) => order ?? []);
     const isSorted = orders.every((order, index) => index === 0 || order >= (orders[index - 1] ?? 0));

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createApp } from '#conductor/http/app.ts';
 import { newApiApp } from '#conductor/http/routing/define-routes.ts';
-import { healthRoutes, sharing } from '#conductor/http/service/service.routes.ts';
+import { healthRoutes, shareAnswer } from '#conductor/http/service/service.routes.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
 let api: TestApi;
@@ -56,14 +56,14 @@ test('a conductor that stops, or has lost its database, is not ready but lives',
 
 test('who asks for metrics while they are being read gets those, and later ones are read again', async () => {
   const asked: (() => void)[] = [];
-  const read = sharing(() => new Promise<number>((resolve) => asked.push(() => resolve(asked.length))));
+  const read = shareAnswer(() => new Promise<number>((resolve) => asked.push(() => resolve(asked.length))));
   const together = Promise.all([read(), read(), read()]);
   asked.at(-1)?.();
   expect(await together).toEqual([1, 1, 1]);
   const later = read();
   asked.at(-1)?.();
   expect(await later).toBe(2);
-  const failing = sharing(() => Promise.reject(new Error('lost')));
+  const failing = shareAnswer(() => Promise.reject(new Error('lost')));
   await expect(failing()).rejects.toThrow('lost');
   await expect(failing()).rejects.toThrow('lost');
 });

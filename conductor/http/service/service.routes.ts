@@ -114,7 +114,7 @@ type Finding = string | undefined;
 export function healthRoutes(app: ApiApp, context: HttpContext): void {
   const findDatabaseFault = remembering(() => checkDatabase(context));
   const findLoss = remembering(() => context.database.loss().catch(() => undefined));
-  const scrapeOnce = sharing(() => scrape(context));
+  const scrapeOnce = shareAnswer(() => scrape(context));
 
   app.openapi(health, (c) => c.json({ status: 'ok', checks: { process: 'ok' } }));
 
@@ -174,7 +174,7 @@ async function checkDatabase({ db, database, log }: Pick<HttpContext, 'db' | 'da
  * Anyone who asks while an answer is being made gets that one: with BATON_METRICS=anybody strangers may ask, and each answer
  * reads all nodes twice.
  */
-export function sharing<T>(ask: () => Promise<T>): () => Promise<T> {
+export function shareAnswer<T>(ask: () => Promise<T>): () => Promise<T> {
   const state: { underWay?: Promise<T> | undefined } = {};
   return () => {
     state.underWay ??= ask().finally(() => {

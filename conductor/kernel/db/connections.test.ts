@@ -5,7 +5,7 @@ import { Client } from 'pg';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { type Connections, openConnections } from '#conductor/kernel/db/connections.ts';
 import { isConnectionLost } from '#conductor/kernel/db/faults.ts';
-import { together } from '#conductor/kernel/db/query/batches.ts';
+import { allTogether } from '#conductor/kernel/db/query/batches.ts';
 import { rowsOf, statement } from '#conductor/kernel/db/query/statement.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { makeTestDatabase, type TestDatabase } from '#test/support/test-database.ts';
@@ -89,7 +89,7 @@ test('a transaction whose connection is cut while others wait for the pool write
 test('statements sent together stay in their transaction when one of them fails', async () => {
   const { db } = connect();
   const failing = db.transaction((tx) =>
-    together([tx.execute(write('a')), tx.execute(sql`select 1 / 0`), tx.execute(write('b'))]),
+    allTogether([tx.execute(write('a')), tx.execute(sql`select 1 / 0`), tx.execute(write('b'))]),
   );
   await expect(failing).rejects.toMatchObject({ cause: { code: '22012' } });
   expect(await words()).toEqual([]);
@@ -110,7 +110,7 @@ test('of statements sent together those after the one that fails have its error,
   const failure = { status: 'rejected', reason: { cause: { code: '22012' } } };
   expect(await Promise.allSettled(asked)).toMatchObject([{ status: 'fulfilled' }, failure, failure]);
   // the connection that has just been given back is the next one's
-  const again = await db.transaction((tx) => together([before(tx, { n: 3 }), after(tx, { n: 3 })]));
+  const again = await db.transaction((tx) => allTogether([before(tx, { n: 3 }), after(tx, { n: 3 })]));
   expect(again).toEqual([[[3, 'before']], [[3, 'after']]]);
 });
 

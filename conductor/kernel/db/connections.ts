@@ -12,11 +12,11 @@ import {
 } from 'pg';
 import type { Mark } from '#conductor/kernel/db/answered.ts';
 import { ArrayQuery } from '#conductor/kernel/db/query/array-query.ts';
-import { together } from '#conductor/kernel/db/query/batches.ts';
+import { allTogether } from '#conductor/kernel/db/query/batches.ts';
 import { JoinedQuery, joinStatements } from '#conductor/kernel/db/query/joined-query.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/query/queryable.ts';
 import { casing, dialect, type Send, sendBy } from '#conductor/kernel/db/query/statement.ts';
-import { aim, type Server, serverOf } from '#conductor/kernel/db/session/hosts.ts';
+import { pointAtServer, type Server, serverOf } from '#conductor/kernel/db/session/hosts.ts';
 import { collectRows, keepAliveInitialDelayMillis, writeRows } from '#conductor/kernel/db/session/session.ts';
 import { markText } from '#conductor/kernel/db/timeline.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -55,7 +55,7 @@ export interface Connections {
 }
 
 /**
- * A pool of ten connections. Statements are sent without waiting for the answer of the one before (`together`), and each
+ * A pool of ten connections. Statements are sent without waiting for the answer of the one before (`allTogether`), and each
  * belongs to the connection that its transaction has taken: when that is lost, all that follow in it are refused.
  */
 export function openConnections(url: string, options: PoolOptions): Connections {
@@ -124,7 +124,7 @@ function preparingClient(nameOf: NameOf, server: Server, { onError, look }: Pool
       const query = super.query.bind(this) as Query;
       const connect = super.connect.bind(this) as () => Promise<unknown>;
       const connectWell = async (): Promise<void> => {
-        await aim(this, server);
+        await pointAtServer(this, server);
         await connect();
         try {
           await look?.((text, values) => query({ text, values: [...(values ?? [])] }) as Promise<QueryResult>);
@@ -268,7 +268,7 @@ function transactionsOf(pool: Pool, nameOf: NameOf, onAnswered: PoolOptions['onA
       // with the commit, and without a round trip of its own
       const mark = onAnswered && (statements.ask({ text: markText, name: 'mark' }) as Promise<QueryResult<Marked>>);
       const commit = statements.ask({ text: 'commit', name: 'commit' }) as Promise<QueryResult>;
-      await together([...written, ...(mark ? [mark] : []), commit]);
+      await allTogether([...written, ...(mark ? [mark] : []), commit]);
       const { command } = await commit;
       const [marked] = (await mark)?.rows ?? [];
       if (marked && marked.xid !== null) onAnswered?.({ xid: marked.xid, lsn: marked.lsn });

@@ -4,20 +4,20 @@ import { nameSome } from '#shared/words.ts';
 const namedNodes = 5;
 
 /** The action that brings such a node in line; its disks are wiped, as the action's parameters say. */
-export const renewal = 'redeploy_server with target-revision=committed redeploys it';
+export const renewalAdvice = 'redeploy_server with target-revision=committed redeploys it';
 
 /** Actions that bring a deployed node in line, the gentlest first. */
 const remedies = [
   'update_site brings it in line',
   'relabel_nodes brings it in line, without a deploy',
-  renewal,
+  renewalAdvice,
 ] as const;
 type Remedy = (typeof remedies)[number];
 
 function remedyOf(what: string, all: readonly string[]): Remedy {
   if (/^(properties\/rack|extra\/.*|traits)$/.test(what)) return remedies[1];
   // with another driver the whole access is another, and of a node in service the driver stays
-  return what === 'driver_info' && !all.includes('driver') ? remedies[0] : renewal;
+  return what === 'driver_info' && !all.includes('driver') ? remedies[0] : renewalAdvice;
 }
 
 /** `properties/rack, traits`: what this action would change. `undefined` = nothing. */

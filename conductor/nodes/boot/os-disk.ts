@@ -7,7 +7,7 @@ import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { KnownDisk, SparedDisk } from '#conductor/model/known-disk.ts';
 import { isNoDisk, isVirtualMedium } from '#shared/disks/disk.ts';
 import { findOsDisks } from '#shared/disks/find-os-disks.ts';
-import { mismatches, parseHints } from '#shared/disks/root-device-hints.ts';
+import { listMismatches, parseHints } from '#shared/disks/root-device-hints.ts';
 import { protectedNames } from '#shared/disks/skip-list.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { type DiskIdentity, OsDisk, type SkippedDisk, skipReasons } from '#shared/wire/erase-result.ts';
@@ -65,7 +65,7 @@ export function osDiskByHints(disks: readonly KnownDisk[], properties: Readonly<
     throw refusal(`${none}, and properties.root_device names none by serial or wwn`);
   }
   const tests = parseHints(wanted, 'properties.root_device');
-  const matching = disks.filter((disk) => mismatches(disk, tests).length === 0);
+  const matching = disks.filter((disk) => listMismatches(disk, tests).length === 0);
   const [disk] = matching;
   const found = disk && matching.length === 1 ? osDiskOf(disks, disk.name) : undefined;
   if (found) return found;
@@ -156,7 +156,10 @@ export function requireIdentifiedDisks(disks: readonly KnownDisk[], osDisk: OsDi
  * would erase such a disk, and the next deploy could take it for the root device or for an array, when names or sizes are
  * alike. Pure.
  */
-export function sparing(properties: JsonObject, { sparedDisks: spared }: Pick<NodeRow, 'sparedDisks'>): JsonObject {
+export function withSparedDisks(
+  properties: JsonObject,
+  { sparedDisks: spared }: Pick<NodeRow, 'sparedDisks'>,
+): JsonObject {
   const listed = properties['skip_block_devices'] ?? [];
   // one that can't be understood stops every step that goes by it
   if (spared === null || spared.length === 0 || !Array.isArray(listed)) return properties;
@@ -171,7 +174,7 @@ export function propertiesIn(
   kind: FlowKindName | undefined,
   { properties, sparedDisks: spared }: Pick<NodeRow, 'properties' | 'sparedDisks'>,
 ): JsonObject {
-  return kind === 'wipe' ? properties : sparing(properties, { sparedDisks: spared });
+  return kind === 'wipe' ? properties : withSparedDisks(properties, { sparedDisks: spared });
 }
 
 function asHints({ serial, wwn }: SparedDisk): JsonObject {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { propertiesIn, sparedDisks, sparing } from '#conductor/nodes/boot/os-disk.ts';
+import { propertiesIn, sparedDisks, withSparedDisks } from '#conductor/nodes/boot/os-disk.ts';
 import { readSkipList } from '#shared/disks/skip-list.ts';
 import { testDisk } from '#shared/disks/testing/test-disk.ts';
 
@@ -26,7 +26,7 @@ test('it joins the skip list, in a form that the agent understands', () => {
       { serial: 'B', wwn: null },
     ],
   };
-  const isSkipped = readSkipList(sparing(properties, node));
+  const isSkipped = readSkipList(withSparedDisks(properties, node));
   expect(isSkipped(testDisk({ serial: 'KEEP' }))).toBe(true);
   expect(isSkipped(testDisk({ serial: 'a', wwn: 'W' }))).toBe(true);
   expect(isSkipped(testDisk({ serial: 'A', wwn: 'other namespace' }))).toBe(false);
@@ -36,8 +36,8 @@ test('it joins the skip list, in a form that the agent understands', () => {
 
 test('nothing changes where nothing was preserved, or the list is wrong', () => {
   const properties = { skip_block_devices: 'sda' };
-  expect(sparing(properties, { sparedDisks: null })).toBe(properties);
-  expect(sparing(properties, { sparedDisks: [{ serial: 'A', wwn: null }] })).toBe(properties);
+  expect(withSparedDisks(properties, { sparedDisks: null })).toBe(properties);
+  expect(withSparedDisks(properties, { sparedDisks: [{ serial: 'A', wwn: null }] })).toBe(properties);
 });
 
 test('cleaning goes by it as the deploy does, and a wipe alone does not', () => {

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
-import { together } from '#conductor/kernel/db/query/batches.ts';
+import { allTogether } from '#conductor/kernel/db/query/batches.ts';
 import { tableWriter } from '#conductor/kernel/db/query/table-writer.ts';
 import { type NodeRow, nodes } from '#conductor/kernel/db/schema/node.ts';
 import {
@@ -56,7 +56,7 @@ export async function applyEvent(
   const notified = last.provisionState === 'available' ? notifyCapacity(tx, node.uuid) : Promise.resolve();
   const noted = note(tx, node, event, first, options);
   const followed = arrives ? note(tx, { ...node, ...first }, arrives, last, { ...options, lastError: null }) : noted;
-  const [[row]] = await together([moved, notified, noted, followed]);
+  const [[row]] = await allTogether([moved, notified, noted, followed]);
   if (row) return nodeReader.read(row);
   throw new AppError('conflict', `node ${node.uuid} has left state '${node.provisionState}' in the meantime`);
 }
@@ -69,12 +69,12 @@ function moveBy(
   { target = node.targetProvisionState, lastError = node.lastError }: Partial<ApplyEventOptions>,
 ): Move {
   const next = nextProvisionState(node.provisionState, event, node.fault);
-  if (!next) throw impossible(node, event);
+  if (!next) throw impossibleEvent(node, event);
   return { provisionState: next, targetProvisionState: target, lastError };
 }
 
 /** The refusal of a verb or an event that the node's state does not have, with those that it has. */
-export function impossible(
+export function impossibleEvent(
   { uuid, provisionState, fault }: Pick<NodeRow, 'uuid' | 'provisionState' | 'fault'>,
   action: string,
 ): AppError {

@@ -1,5 +1,5 @@
 import { and, desc, inArray, isNotNull, notInArray, sql } from 'drizzle-orm';
-import { fence } from '#conductor/flows/engine/node-worker.ts';
+import { fenceContext } from '#conductor/flows/engine/node-worker.ts';
 import {
   type ClaimedAction,
   claimAction,
@@ -11,7 +11,7 @@ import { isOfSite, notifyRunners, siteActionChannel } from '#conductor/flows/sit
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import { siteRevisionTags } from '#conductor/kernel/db/schema/site.ts';
 import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
-import { moment } from '#conductor/kernel/lease.ts';
+import { readMoment } from '#conductor/kernel/lease.ts';
 import { countDatabaseFault } from '#conductor/kernel/metrics/metrics.ts';
 import { type Bell, startWakeLoop } from '#conductor/kernel/wake-loop.ts';
 import type { ActionName } from '#conductor/model/site/action-parameters.ts';
@@ -97,7 +97,7 @@ interface RunnerParts {
 async function claimNext(context: SitesContext, parts: RunnerParts): Promise<boolean> {
   const { config, db, log } = context;
   const { bell, clock, operations, sort, stopping } = parts;
-  const claimedAt = moment();
+  const claimedAt = readMoment();
   const claimed = await claimAction(db, { holder: config.conductorName, leaseMs: config.leaseMs }, sort);
   if (!claimed) return false;
   const { lease, action, takenFrom, claimedAtMs } = claimed;
@@ -105,7 +105,7 @@ async function claimNext(context: SitesContext, parts: RunnerParts): Promise<boo
   if (takenFrom === undefined) log.info(about, 'site action claimed');
   else log.warn({ ...about, from: takenFrom }, 'site action taken over');
   const kept = keepAction(context, lease, claimedAt);
-  const fenced = { ...fence(context, kept.requireHeld), clock };
+  const fenced = { ...fenceContext(context, kept.requireHeld), clock };
   const work: ActionWork = {
     context: fenced,
     operations,

@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { expected } from '#conductor/model/expected.ts';
+import { expectedMessage } from '#conductor/model/expected.ts';
 import type { SiteDefaults } from '#conductor/model/site/action-parameters.ts';
 import { decommissionTimeouts } from '#conductor/model/site/cluster-timeouts.ts';
 import type { SiteFault } from '#conductor/model/site/site-report.ts';
 import type { PhaseTimeouts } from '#conductor/model/site/site-run.ts';
-import { documentFault, readData, strictly, text } from '#conductor/sites/documents/schema-faults.ts';
+import { documentFault, readData, strictObject, text } from '#conductor/sites/documents/schema-faults.ts';
 import { documentOf, type SiteDocument, type SiteSettings } from '#conductor/sites/site.ts';
 
 /** `shipyard/DeploymentConfiguration/v1` (airship.md §1). */
@@ -27,12 +27,12 @@ export const defaultSettings: SiteSettings = {
 /** Reads seconds as Shipyard does: 0 stands for the default where there must be some time. */
 function seconds(standard: number, { mayBeNone = false } = {}) {
   const rule = `a whole number of seconds, 0 or more; leave it out for ${standard}`;
-  const whole = z.int(expected(rule)).min(0, `must be ${rule}`);
+  const whole = z.int(expectedMessage(rule)).min(0, `must be ${rule}`);
   return whole.transform((value) => (value === 0 && !mayBeNone ? standard : value)).exactOptional();
 }
 
-const ConfigurationData = strictly({
-  physical_provisioner: strictly({
+const ConfigurationData = strictObject({
+  physical_provisioner: strictObject({
     deployment_strategy: text.exactOptional(),
     verify_interval: seconds(10),
     verify_timeout: seconds(60),
@@ -48,18 +48,18 @@ const ConfigurationData = strictly({
     relabel_nodes_timeout: seconds(900),
     join_wait: seconds(defaultSettings.joinWait, { mayBeNone: true }),
   }).exactOptional(),
-  kubernetes: strictly({
+  kubernetes: strictObject({
     node_status_interval: seconds(defaultSettings.nodeStatusInterval),
     node_status_timeout: seconds(defaultSettings.nodeStatusTimeout),
   }).exactOptional(),
-  kubernetes_provisioner: strictly({
+  kubernetes_provisioner: strictObject({
     drain_timeout: seconds(decommissionTimeouts.drainTimeout),
     drain_grace_period: seconds(decommissionTimeouts.drainGracePeriod, { mayBeNone: true }),
     clear_labels_timeout: seconds(decommissionTimeouts.clearLabelsTimeout),
     remove_etcd_timeout: seconds(decommissionTimeouts.removeEtcdTimeout),
     etcd_ready_timeout: seconds(decommissionTimeouts.etcdReadyTimeout),
   }).exactOptional(),
-  armada: strictly({
+  armada: strictObject({
     get_releases_timeout: seconds(300),
     get_status_timeout: seconds(300),
     manifest: text.exactOptional(),

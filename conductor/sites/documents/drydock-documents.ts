@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
-import { expected } from '#conductor/model/expected.ts';
+import { expectedMessage } from '#conductor/model/expected.ts';
 import type { SiteFault } from '#conductor/model/site/site-report.ts';
 import { ImagesData, type NamedImage } from '#conductor/sites/documents/node-design.ts';
 import { fieldFault, readData, text } from '#conductor/sites/documents/schema-faults.ts';
@@ -11,7 +11,7 @@ import type { SiteDocument } from '#conductor/sites/site.ts';
  * no use for are let be: ranges, relays, link speeds, versions of hardware.
  */
 const mtu = z
-  .int(expected('a whole number'))
+  .int(expectedMessage('a whole number'))
   .min(68, 'must be at least 68')
   .max(65_535, 'must be at most 65535')
   .nullish();
@@ -40,10 +40,10 @@ const LinkData = z.object({
     .object({
       mode: z.enum(
         ['disabled', '802.3ad', 'active-backup', 'balanced-rr'],
-        expected('disabled, 802.3ad, active-backup or balanced-rr'),
+        expectedMessage('disabled, 802.3ad, active-backup or balanced-rr'),
       ),
       hash: text.nullish(),
-      peer_rate: z.enum(['fast', 'slow'], expected('fast or slow')).nullish(),
+      peer_rate: z.enum(['fast', 'slow'], expectedMessage('fast or slow')).nullish(),
       mon_rate: z.coerce.number().nullish(),
       up_delay: z.coerce.number().nullish(),
       down_delay: z.coerce.number().nullish(),
@@ -52,7 +52,7 @@ const LinkData = z.object({
   mtu,
   trunking: z
     .object({
-      mode: z.enum(['disabled', '802.1q'], expected('disabled or 802.1q')).nullish(),
+      mode: z.enum(['disabled', '802.1q'], expectedMessage('disabled or 802.1q')).nullish(),
       default_network: text.nullish(),
     })
     .nullish(),
@@ -60,7 +60,7 @@ const LinkData = z.object({
 export type DrydockLink = z.infer<typeof LinkData>;
 
 const HardwareData = z.object({
-  boot_mode: z.enum(['uefi', 'bios'], expected('uefi or bios')).nullish(),
+  boot_mode: z.enum(['uefi', 'bios'], expectedMessage('uefi or bios')).nullish(),
   bios_settings: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).nullish(),
   device_aliases: z.record(z.string(), z.object({ address: text, bus_type: text.nullish() })).nullish(),
 });

@@ -1,8 +1,14 @@
 import { z } from 'zod';
 import type { EtcdCluster } from '#conductor/cluster/etcd/etcd-cluster.ts';
-import { expected } from '#conductor/model/expected.ts';
+import { expectedMessage } from '#conductor/model/expected.ts';
 import type { SiteFault } from '#conductor/model/site/site-report.ts';
-import { fieldFault, readData, type SuggestNames, strictly, text } from '#conductor/sites/documents/schema-faults.ts';
+import {
+  fieldFault,
+  readData,
+  type SuggestNames,
+  strictObject,
+  text,
+} from '#conductor/sites/documents/schema-faults.ts';
 import type { SiteDocument } from '#conductor/sites/site.ts';
 import { isHost } from '#shared/peers/is-host.ts';
 
@@ -20,10 +26,10 @@ const memberAddress = text.refine((address) => isHost(address.replace(/^\[(.*)\]
 });
 const memberCount = 'a number of members, 1 or more';
 
-const ClusterData = strictly({
+const ClusterData = strictObject({
   /** The identifier: `kubernetes`, `calico`. */
   name: text,
-  endpoints: z.array(endpoint, expected('a list of URLs')).min(1, 'must have one URL at least'),
+  endpoints: z.array(endpoint, expectedMessage('a list of URLs')).min(1, 'must have one URL at least'),
   /** Name of a directory of files; never what stands in them. */
   tls: text
     .regex(/^\w[\w.-]*$/, 'must be the name of a directory below BATON_ETCD_TLS_DIR, of letters, digits, _ . and -')
@@ -31,18 +37,18 @@ const ClusterData = strictly({
   /** Name of a stored credential; never the secret itself. */
   credential: text.exactOptional(),
   /** Below so many healthy members none is taken out. */
-  minimum_members: z.int(expected(memberCount)).min(1, `must be ${memberCount}`),
+  minimum_members: z.int(expectedMessage(memberCount)).min(1, `must be ${memberCount}`),
   /** Which member runs on which node, where names don't show it. */
   members: z
     .array(
-      strictly({ node: text.exactOptional(), name: text.exactOptional(), address: memberAddress.exactOptional() }),
-      expected('a list of members with their nodes'),
+      strictObject({ node: text.exactOptional(), name: text.exactOptional(), address: memberAddress.exactOptional() }),
+      expectedMessage('a list of members with their nodes'),
     )
     .exactOptional(),
 });
 type ClusterData = z.infer<typeof ClusterData>;
 
-const EtcdClusters = strictly({ clusters: z.array(ClusterData, expected('a list of clusters')) });
+const EtcdClusters = strictObject({ clusters: z.array(ClusterData, expectedMessage('a list of clusters')) });
 
 /** Names that the documents may refer to. Those that aren't given aren't checked. */
 interface KnownToEtcd {

@@ -2,11 +2,11 @@ import { z } from 'zod';
 import { ConfigDriveDocuments } from '#conductor/boot/config-drive.ts';
 import type { DriverField } from '#conductor/drivers/driver-definition.ts';
 import { drivers } from '#conductor/drivers/table/driver-table.ts';
-import { expected } from '#conductor/model/expected.ts';
+import { expectedMessage } from '#conductor/model/expected.ts';
 import { checksumForms, parseImageChecksum } from '#conductor/model/image-checksum.ts';
 import { TraitName } from '#conductor/model/trait-name.ts';
 import { imageFormats } from '#conductor/nodes/boot/image-info.ts';
-import { strictly, text } from '#conductor/sites/documents/schema-faults.ts';
+import { strictObject, text } from '#conductor/sites/documents/schema-faults.ts';
 import { parseHints } from '#shared/disks/root-device-hints.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { parseMacAddress } from '#shared/mac-address.ts';
@@ -20,12 +20,12 @@ import { parseTargetRaidConfig } from '#shared/raid/target-raid-config.ts';
 const unset = z.literal('!');
 const optionalText = text.nullish();
 const orUnset = <Schema extends z.ZodType>(schema: Schema, what: string) =>
-  z.union([unset, schema], expected(what)).nullish();
-const texts = (what: string) => z.array(text, expected(`a list of ${what}`)).nullish();
+  z.union([unset, schema], expectedMessage(what)).nullish();
+const texts = (what: string) => z.array(text, expectedMessage(`a list of ${what}`)).nullish();
 /** Values by names that nobody knows beforehand. */
-const mapping = z.record(z.string(), z.unknown(), expected('a mapping'));
+const mapping = z.record(z.string(), z.unknown(), expectedMessage('a mapping'));
 const labels = z
-  .record(z.string(), text.nullable(), expected('a mapping of texts'))
+  .record(z.string(), text.nullable(), expectedMessage('a mapping of texts'))
   .superRefine((given, context) => {
     if (Object.keys(given).some((key) => !/^\P{Cc}*$/u.test(key)))
       context.addIssue('has a key with control characters, which a label must not have');
@@ -59,16 +59,16 @@ export const oobTypes = drivers
 const oobValues = {
   text: optionalText,
   'whole number': orUnset(z.int().min(0), 'a whole number'),
-  'true, false or a path': z.union([z.boolean(), text], expected('true, false or a path')).nullish(),
+  'true, false or a path': z.union([z.boolean(), text], expectedMessage('true, false or a path')).nullish(),
 } as const satisfies Record<NonNullable<DriverField['site']>['value'], z.ZodType>;
 
-const Oob = strictly({
-  type: z.enum([...drivers.flatMap(({ site }) => site.types), '!'], expected(oobTypes)).nullish(),
+const Oob = strictObject({
+  type: z.enum([...drivers.flatMap(({ site }) => site.types), '!'], expectedMessage(oobTypes)).nullish(),
   network: optionalText,
   address: optionalText,
   account: optionalText,
   // only rendering makes a password: uploads are refused with one
-  credential: z.union([text, z.strictObject({ password: text })], expected('text')).nullish(),
+  credential: z.union([text, z.strictObject({ password: text })], expectedMessage('text')).nullish(),
   ...Object.fromEntries(
     drivers.flatMap(({ fields }) =>
       Object.values(fields).flatMap(({ site }) => (site ? [[site.name, oobValues[site.value]]] : [])),
@@ -76,14 +76,14 @@ const Oob = strictly({
   ),
 });
 
-const Interface = strictly({
+const Interface = strictObject({
   mac: macAddress.nullish(),
   switch_port: orUnset(
-    strictly({ switch_id: text, port_id: text, switch_info: text.exactOptional() }),
+    strictObject({ switch_id: text, port_id: text, switch_info: text.exactOptional() }),
     'a mapping with switch_id and port_id',
   ),
   physical_network: optionalText,
-  pxe: z.boolean(expected('true or false')).nullish(),
+  pxe: z.boolean(expectedMessage('true or false')).nullish(),
   networks: texts('networks'),
   device_link: optionalText,
   labels: mapping.nullish(),
@@ -91,10 +91,10 @@ const Interface = strictly({
   sriov: mapping.nullish(),
 });
 
-const Device = strictly({
+const Device = strictObject({
   labels: mapping.nullish(),
   volume_group: optionalText,
-  partitions: z.array(mapping, expected('a list of partitions')).nullish(),
+  partitions: z.array(mapping, expectedMessage('a list of partitions')).nullish(),
 });
 
 const imageRule =
@@ -110,26 +110,26 @@ const checksum = text.refine((given) => given === '!' || parseImageChecksum(give
 /** `baton/Images/v1`: what names of images in others' documents mean. */
 export const ImagesData = z.record(
   text.refine(isImageName, 'must be the name of an image, such as xenial'),
-  strictly({
+  strictObject({
     image: imageUrl,
     checksum,
-    image_format: z.enum(imageFormats, expected(`one of ${imageFormats.join(', ')}`)).exactOptional(),
+    image_format: z.enum(imageFormats, expectedMessage(`one of ${imageFormats.join(', ')}`)).exactOptional(),
   }),
-  expected('a mapping of names to images'),
+  expectedMessage('a mapping of names to images'),
 );
 export type NamedImage = z.infer<typeof ImagesData>[string];
 
-const Platform = strictly({
+const Platform = strictObject({
   image: text.refine((image) => image === '!' || isUrl(image) || isImageName(image), imageRule).nullish(),
   checksum: checksum.nullish(),
-  image_format: z.enum([...imageFormats, '!'], expected(`one of ${imageFormats.join(', ')}`)).nullish(),
+  image_format: z.enum([...imageFormats, '!'], expectedMessage(`one of ${imageFormats.join(', ')}`)).nullish(),
   kernel: optionalText,
   kernel_params: mapping.nullish(),
 });
 
 const settingValue = z.union(
   [z.string(), z.number(), z.boolean(), z.null()],
-  expected('text, a number, true or false'),
+  expectedMessage('text, a number, true or false'),
 );
 
 const design = {
@@ -137,9 +137,9 @@ const design = {
   hardware_profile: optionalText,
   primary_network: optionalText,
   oob: Oob.nullish(),
-  interfaces: z.record(z.string(), Interface.nullable(), expected('a mapping of interfaces')).nullish(),
-  storage: strictly({
-    physical_devices: z.record(z.string(), Device.nullable(), expected('a mapping of devices')).nullish(),
+  interfaces: z.record(z.string(), Interface.nullable(), expectedMessage('a mapping of interfaces')).nullish(),
+  storage: strictObject({
+    physical_devices: z.record(z.string(), Device.nullable(), expectedMessage('a mapping of devices')).nullish(),
     volume_groups: mapping.nullish(),
     root_device: orUnset(
       checkedBy((hints) => parseHints(hints, 'root_device')),
@@ -151,33 +151,36 @@ const design = {
     ),
   }).nullish(),
   platform: Platform.nullish(),
-  metadata: strictly({
+  metadata: strictObject({
     tags: texts('tags'),
     owner_data: labels,
     rack: optionalText,
     boot_mac: macAddress.nullish(),
   }).nullish(),
-  boot_mode: z.enum(['uefi', 'bios', '!'], expected('uefi or bios')).nullish(),
+  boot_mode: z.enum(['uefi', 'bios', '!'], expectedMessage('uefi or bios')).nullish(),
   resource_class: text.max(80, 'must have at most 80 characters').nullish(),
   conductor_group: text.max(255, 'must have at most 255 characters').nullish(),
   traits: z
     .array(z.union([TraitName, text.startsWith('!')], 'must be CUSTOM_ and A-Z 0-9 _, or a standard trait'))
     .nullish(),
-  bios_settings: z.record(z.string(), settingValue, expected('a mapping of settings')).nullish(),
-  config_drive: orUnset(strictly(ConfigDriveDocuments.shape), 'a mapping with meta_data, network_data or user_data'),
-  in_service: strictly({
-    kubernetes: z.boolean(expected('true or false')).nullish(),
+  bios_settings: z.record(z.string(), settingValue, expectedMessage('a mapping of settings')).nullish(),
+  config_drive: orUnset(
+    strictObject(ConfigDriveDocuments.shape),
+    'a mapping with meta_data, network_data or user_data',
+  ),
+  in_service: strictObject({
+    kubernetes: z.boolean(expectedMessage('true or false')).nullish(),
     ping: orUnset(text.regex(/^[\w.:-]+$/, 'must be a host name or an address'), 'a host'),
     tcp: orUnset(text.regex(/^\S+:\d{1,5}$/, 'must be HOST:PORT'), 'HOST:PORT'),
     http: orUnset(z.url({ protocol: /^https?$/, error: 'must be an http:// or https:// URL' }), 'a URL'),
   }).nullish(),
 };
 
-export const ProfileData = strictly(design);
-export const NodeData = strictly({
+export const ProfileData = strictObject(design);
+export const NodeData = strictObject({
   ...design,
   addressing: z
-    .array(strictly({ network: text, address: text }), expected('a list of networks with addresses'))
+    .array(strictObject({ network: text, address: text }), expectedMessage('a list of networks with addresses'))
     .nullish(),
 });
 export type NodeDesign = z.infer<typeof NodeData>;

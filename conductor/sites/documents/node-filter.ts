@@ -8,9 +8,9 @@ import {
   type SelectableNode,
   selectIndexed,
   selectPositions,
-  unite,
+  uniteIndexes,
 } from '#conductor/sites/strategy/select-nodes.ts';
-import { bounded } from '#shared/bounded-list.ts';
+import { boundedList } from '#shared/bounded-list.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { firstIssues } from '#shared/errors/describe-issues.ts';
 
@@ -43,7 +43,7 @@ const criteria = {
   rack_names: names('rack names'),
 };
 
-const Selectors = bounded(
+const Selectors = boundedList(
   z.array(z.strictObject(criteria, { error: faultTexts('a selector') }), {
     error: 'must be a list of selectors, [] for all nodes',
   }),
@@ -53,7 +53,7 @@ const Selectors = bounded(
 const FilterSet = z.strictObject(
   {
     filter_set_type: join.default('union'),
-    filter_set: bounded(
+    filter_set: boundedList(
       z.array(
         z.strictObject(
           {
@@ -131,13 +131,13 @@ export function filterNodes({ join: how, filters }: NodeFilter, nodes: ReadonlyM
   const sets = filters.map((filter) =>
     filter.join === 'union' ? anyCriterion(filter.selector, index) : (selectPositions(filter.selector, index) ?? all),
   );
-  const chosen = how === 'union' ? unite(sets) : (intersect(sets) ?? all);
+  const chosen = how === 'union' ? uniteIndexes(sets) : (intersect(sets) ?? all);
   return chosen.map((position) => index.names[position] ?? '');
 }
 
 function anyCriterion(selector: Selector, index: NodeIndex): readonly number[] {
   const alone = Object.entries(selector).map(([name, values]) => selectPositions({ [name]: values }, index));
-  return unite(alone.filter((positions) => positions !== undefined));
+  return uniteIndexes(alone.filter((positions) => positions !== undefined));
 }
 
 /** `undefined` for no lists. */

@@ -1,8 +1,14 @@
 import type { SiteFault } from '#conductor/model/site/site-report.ts';
-import { fieldFault, readData, type SuggestNames, strictly, text } from '#conductor/sites/documents/schema-faults.ts';
+import {
+  fieldFault,
+  readData,
+  type SuggestNames,
+  strictObject,
+  text,
+} from '#conductor/sites/documents/schema-faults.ts';
 import type { Site, SiteDocument } from '#conductor/sites/site.ts';
 
-const PluginData = strictly({
+const PluginData = strictObject({
   name: text,
   version: text,
 });

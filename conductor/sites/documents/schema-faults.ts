@@ -1,7 +1,7 @@
 import type { ErrorObject } from 'ajv';
 import draft4 from 'ajv-draft-04';
 import { z } from 'zod';
-import { expected } from '#conductor/model/expected.ts';
+import { expectedMessage } from '#conductor/model/expected.ts';
 import type { SiteFault } from '#conductor/model/site/site-report.ts';
 import { usedSchemas } from '#conductor/sites/documents/yaml/upload-faults.ts';
 import { documentOf, isMapping, type SiteDocument } from '#conductor/sites/site.ts';
@@ -10,12 +10,12 @@ import { nameSome, nearestWord } from '#shared/words.ts';
 
 /** Names and values that are shown in tables and on terminals. */
 export const text = z
-  .string(expected('text'))
+  .string(expectedMessage('text'))
   .min(1, 'must not be empty')
   .regex(/^\P{Cc}*$/u, 'must have no control characters');
 
 /** A mapping with these fields and no others; what is unknown is reported with the fields there are. */
-export function strictly<Shape extends z.core.$ZodLooseShape>(shape: Shape): z.ZodObject<Shape, z.core.$strict> {
+export function strictObject<Shape extends z.core.$ZodLooseShape>(shape: Shape): z.ZodObject<Shape, z.core.$strict> {
   const fields = Object.keys(shape);
   return z.strictObject(shape, {
     error: (issue) => {

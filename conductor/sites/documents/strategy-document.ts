@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { expected } from '#conductor/model/expected.ts';
+import { expectedMessage } from '#conductor/model/expected.ts';
 import type { SiteFault } from '#conductor/model/site/site-report.ts';
 import type { Strategy } from '#conductor/model/site/site-run.ts';
-import { readData, strictly, text } from '#conductor/sites/documents/schema-faults.ts';
+import { readData, strictObject, text } from '#conductor/sites/documents/schema-faults.ts';
 import { documentOf, isMapping, type SiteDocument } from '#conductor/sites/site.ts';
 import { orderGroups } from '#conductor/sites/strategy/plan-site.ts';
 
@@ -64,9 +64,9 @@ function textRule(given: unknown): string {
   return isBare ? 'must be text: put it into quotes' : 'must be text';
 }
 
-const names = (of: string) => z.array(text, expected(`a list of ${of}`));
-const count = (what: string) => z.int(expected(what)).min(0, `must be ${what}`);
-const atLeastOne = (what: string) => z.int(expected(what)).min(1, `must be ${what}`);
+const names = (of: string) => z.array(text, expectedMessage(`a list of ${of}`));
+const count = (what: string) => z.int(expectedMessage(what)).min(0, `must be ${what}`);
+const atLeastOne = (what: string) => z.int(expectedMessage(what)).min(1, `must be ${what}`);
 const percentRule = 'a number from 0 to 100';
 const seconds = atLeastOne('a whole number of seconds, 1 or more').exactOptional();
 
@@ -78,21 +78,21 @@ export const NodeLabels = z.unknown().transform((value, context) => {
   return labels;
 });
 
-const Selector = strictly({
+const Selector = strictObject({
   node_names: names('node names').exactOptional(),
   node_tags: names('tags').exactOptional(),
   node_labels: NodeLabels.exactOptional(),
   rack_names: names('rack names').exactOptional(),
 });
 
-const Group = strictly({
+const Group = strictObject({
   name: text,
-  critical: z.boolean(expected('true or false')),
+  critical: z.boolean(expectedMessage('true or false')),
   depends_on: names('group names, [] for none'),
-  selectors: z.array(Selector, expected('a list of selectors, [] for all nodes')),
-  success_criteria: strictly({
+  selectors: z.array(Selector, expectedMessage('a list of selectors, [] for all nodes')),
+  success_criteria: strictObject({
     percent_successful_nodes: z
-      .number(expected(percentRule))
+      .number(expectedMessage(percentRule))
       .min(0, `must be ${percentRule}`)
       .max(100, `must be ${percentRule}`)
       .exactOptional(),
@@ -100,14 +100,14 @@ const Group = strictly({
     maximum_failed_nodes: count('a number of nodes, 0 or more').exactOptional(),
   }).exactOptional(),
   max_parallel_nodes: atLeastOne('a number of nodes, 1 or more').exactOptional(),
-  deploy_as_prepared: z.boolean(expected('true or false')).exactOptional(),
+  deploy_as_prepared: z.boolean(expectedMessage('true or false')).exactOptional(),
   prepare_timeout: seconds,
   deploy_timeout: seconds,
 });
 
 /** `shipyard/DeploymentStrategy/v1`: seed 000, and our extensions (docs/documents.md). */
-const StrategyData = strictly({
-  groups: z.array(Group, expected('a list of groups')),
+const StrategyData = strictObject({
+  groups: z.array(Group, expectedMessage('a list of groups')),
   max_parallel_groups: atLeastOne('a number of groups, 1 or more').default(1),
 });
 

@@ -1,5 +1,5 @@
 import type { ProvisionState } from '#conductor/model/provision-states.ts';
-import { renewal } from '#conductor/model/remarks/outdated.ts';
+import { renewalAdvice } from '#conductor/model/remarks/outdated.ts';
 import type { Remark } from '#conductor/model/remarks/remark.ts';
 import { newRemark } from '#conductor/model/remarks/remark-words.ts';
 import {
@@ -145,7 +145,7 @@ function mendDeploy(given: NodeCase): NodeDecision {
 }
 
 /** The remark on a node that the site has deployed, and somebody else wanted deployed again. */
-export const rebuildFailed = newRemark('rebuild-failed', { remedy: renewal });
+export const rebuildFailed = newRemark('rebuild-failed', { remedy: renewalAdvice });
 
 function alreadyActive(given: NodeCase, node: ObservedNode): NodeDecision {
   if (isActionsDeploy(given, node)) return act({ kind: 'record' }, newRemark('recording-deploy'));

@@ -1,6 +1,6 @@
 import { and, asc, desc, eq, inArray, max, type SQL, sql } from 'drizzle-orm';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
-import { together } from '#conductor/kernel/db/query/batches.ts';
+import { allTogether } from '#conductor/kernel/db/query/batches.ts';
 import {
   type SiteRevisionRow,
   type SiteRevisionTagRow,
@@ -203,7 +203,7 @@ export async function tagRevision(
 }
 
 export async function readRoles(db: Queryable): Promise<ReadonlyMap<RevisionRole, number>> {
-  const found = await together(revisionRoles.map((role) => findRevisionByRole(db, role)));
+  const found = await allTogether(revisionRoles.map((role) => findRevisionByRole(db, role)));
   return new Map(
     revisionRoles.flatMap((role, index) => {
       const revision = found[index];

@@ -60,7 +60,7 @@ export function selectIndexed(selectors: readonly Selector[], index: NodeIndex):
   const chosen = selectors.map((selector) => selectPositions(selector, index));
   if (chosen.length === 0 || chosen.includes(undefined)) return index.names;
   const [only = []] = chosen;
-  const positions = chosen.length === 1 ? only : unite(chosen.map((each) => each ?? []));
+  const positions = chosen.length === 1 ? only : uniteIndexes(chosen.map((each) => each ?? []));
   return positions.map((position) => index.names[position] ?? '');
 }
 
@@ -70,7 +70,7 @@ export function selectPositions(selector: Selector, index: NodeIndex): readonly 
   if (!rarest) return undefined;
   // only of the rarest criterion all nodes are gathered: of a tag that everybody has, those are looked up
   const meets = others.map(lookUp);
-  return unite(rarest).filter((position) => meets.every((meetsOne) => meetsOne(position)));
+  return uniteIndexes(rarest).filter((position) => meets.every((meetsOne) => meetsOne(position)));
 }
 
 /** Positions of those that meet a criterion: a list for each of its values. */
@@ -111,7 +111,7 @@ function includes(list: readonly number[], position: number): boolean {
 }
 
 /** Unites ascending lists into an ascending one, each position once. */
-export function unite(lists: readonly (readonly number[])[]): readonly number[] {
+export function uniteIndexes(lists: readonly (readonly number[])[]): readonly number[] {
   const [first = []] = lists;
   if (lists.length <= 1) return first;
   return [...new Set(lists.flat())].sort((a, b) => a - b);

@@ -51,12 +51,18 @@ export function allowsNode({ spec }: Pod, node: ClusterNode): boolean {
     const ofLabels = term.matchExpressions ?? [];
     const ofFields = term.matchFields ?? [];
     if (ofLabels.length + ofFields.length === 0) return false; // a term without requirements matches nothing
-    return ofLabels.every((each) => meets(each, labels)) && ofFields.every((each) => meets(each, fields));
+    return (
+      ofLabels.every((each) => meetsRequirement(each, labels)) &&
+      ofFields.every((each) => meetsRequirement(each, fields))
+    );
   });
 }
 
 /** Whether labels, or fields, are what one expression of a selector asks for. Pure. */
-export function meets({ key, operator, values }: Requirement, of: Readonly<Record<string, string>>): boolean {
+export function meetsRequirement(
+  { key, operator, values }: Requirement,
+  of: Readonly<Record<string, string>>,
+): boolean {
   const value = of[key];
   switch (operator) {
     case 'In':

@@ -2,28 +2,28 @@ import { z } from 'zod';
 import type { RedfishClient } from '#conductor/drivers/redfish/client/client.ts';
 import { readEach, readMemberPaths } from '#conductor/drivers/redfish/client/collection.ts';
 import { readResource } from '#conductor/drivers/redfish/client/resource.ts';
-import { lenient, Reference } from '#conductor/drivers/redfish/client/schemas.ts';
+import { orUndefined, Reference } from '#conductor/drivers/redfish/client/schemas.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** A BMC's registry of its BIOS attributes (DMTF AttributeRegistry): advice, of one moment. */
 
 const RegistryFile = z.looseObject({
-  Id: lenient(z.string()),
-  Registry: lenient(z.string()),
-  Location: lenient(z.array(z.looseObject({ Language: lenient(z.string()), Uri: lenient(z.string()) }))),
+  Id: orUndefined(z.string()),
+  Registry: orUndefined(z.string()),
+  Location: orUndefined(z.array(z.looseObject({ Language: orUndefined(z.string()), Uri: orUndefined(z.string()) }))),
 });
 
 const RegistryAttribute = z.looseObject({
   AttributeName: z.string(),
-  Type: lenient(z.string()),
-  Value: lenient(z.array(z.looseObject({ ValueName: lenient(z.string()) }))),
-  LowerBound: lenient(z.number()),
-  UpperBound: lenient(z.number()),
-  MinLength: lenient(z.number()),
-  MaxLength: lenient(z.number()),
-  ReadOnly: lenient(z.boolean()),
-  ResetRequired: lenient(z.boolean()),
-  IsSystemUniqueProperty: lenient(z.boolean()),
+  Type: orUndefined(z.string()),
+  Value: orUndefined(z.array(z.looseObject({ ValueName: orUndefined(z.string()) }))),
+  LowerBound: orUndefined(z.number()),
+  UpperBound: orUndefined(z.number()),
+  MinLength: orUndefined(z.number()),
+  MaxLength: orUndefined(z.number()),
+  ReadOnly: orUndefined(z.boolean()),
+  ResetRequired: orUndefined(z.boolean()),
+  IsSystemUniqueProperty: orUndefined(z.boolean()),
 });
 export type RegistryAttribute = z.infer<typeof RegistryAttribute>;
 
@@ -32,18 +32,18 @@ const Dependency = z.looseObject({
 });
 
 const AttributeRegistry = z.looseObject({
-  Id: lenient(z.string()),
+  Id: orUndefined(z.string()),
   // one bad entry must not cost the description of the others
-  RegistryEntries: lenient(
+  RegistryEntries: orUndefined(
     z.looseObject({
-      Attributes: lenient(z.array(lenient(RegistryAttribute))),
-      Dependencies: lenient(z.array(lenient(Dependency))),
+      Attributes: orUndefined(z.array(orUndefined(RegistryAttribute))),
+      Dependencies: orUndefined(z.array(orUndefined(Dependency))),
     }),
   ),
 });
 type AttributeRegistry = z.infer<typeof AttributeRegistry>;
 
-const ServiceRegistries = z.looseObject({ Registries: lenient(Reference) });
+const ServiceRegistries = z.looseObject({ Registries: orUndefined(Reference) });
 
 /**
  * The descriptions of attributes by name, from the registry that a Bios resource names. Empty where the BMC has none:

@@ -1,26 +1,28 @@
 import { z } from 'zod';
-import { type ComputerSystem, lenient, Message, Reference } from '#conductor/drivers/redfish/client/schemas.ts';
+import { type ComputerSystem, Message, orUndefined, Reference } from '#conductor/drivers/redfish/client/schemas.ts';
 
 /** Schemas of DMTF's Bios and its Settings object, as tolerant as `schemas.ts`; iLO 4 has its own form of both. */
 
 const Settings = z.looseObject({
-  SettingsObject: lenient(Reference),
-  SupportedApplyTimes: lenient(z.array(z.string())),
-  Messages: lenient(z.array(Message)),
+  SettingsObject: orUndefined(Reference),
+  SupportedApplyTimes: orUndefined(z.array(z.string())),
+  Messages: orUndefined(z.array(Message)),
 });
-const Link = lenient(z.looseObject({ '@odata.id': lenient(z.string()), href: lenient(z.string()) }));
+const Link = orUndefined(z.looseObject({ '@odata.id': orUndefined(z.string()), href: orUndefined(z.string()) }));
 
 const Shown = z.looseObject({
-  '@odata.type': lenient(z.string()),
-  Type: lenient(z.string()),
-  Attributes: lenient(z.record(z.string(), z.unknown())),
-  AttributeRegistry: lenient(z.string()),
-  ResetBiosToDefaultsPending: lenient(z.boolean()),
-  '@Redfish.Settings': lenient(Settings),
-  Actions: lenient(z.looseObject({ '#Bios.ResetBios': lenient(z.looseObject({ target: lenient(z.string()) })) })),
-  Links: lenient(z.looseObject({ Settings: Link })),
-  links: lenient(z.looseObject({ Settings: Link })),
-  SettingsResult: lenient(z.looseObject({ Messages: lenient(z.array(Message)) })),
+  '@odata.type': orUndefined(z.string()),
+  Type: orUndefined(z.string()),
+  Attributes: orUndefined(z.record(z.string(), z.unknown())),
+  AttributeRegistry: orUndefined(z.string()),
+  ResetBiosToDefaultsPending: orUndefined(z.boolean()),
+  '@Redfish.Settings': orUndefined(Settings),
+  Actions: orUndefined(
+    z.looseObject({ '#Bios.ResetBios': orUndefined(z.looseObject({ target: orUndefined(z.string()) })) }),
+  ),
+  Links: orUndefined(z.looseObject({ Settings: Link })),
+  links: orUndefined(z.looseObject({ Settings: Link })),
+  SettingsResult: orUndefined(z.looseObject({ Messages: orUndefined(z.array(Message)) })),
 });
 
 /** `isFlat`: the attributes stand among the resource's own properties, and are written there. */
@@ -57,7 +59,7 @@ function pathOf(link: z.infer<typeof Link>): string | undefined {
   return link?.['@odata.id'] ?? link?.href ?? undefined;
 }
 
-const HpLinks = lenient(z.looseObject({ BIOS: Link }));
+const HpLinks = orUndefined(z.looseObject({ BIOS: Link }));
 const HpSystem = z.looseObject({
   Oem: z.looseObject({ Hp: z.looseObject({ BIOS: Link, Links: HpLinks, links: HpLinks }) }),
 });

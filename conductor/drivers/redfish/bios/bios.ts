@@ -5,7 +5,7 @@ import { Bios, biosPlace, failuresOf } from '#conductor/drivers/redfish/bios/bio
 import { requireWaiting } from '#conductor/drivers/redfish/bios/bios-waiting.ts';
 import { type LinkedSettings, readSettings, settingsPlaces } from '#conductor/drivers/redfish/bios/settings-places.ts';
 import type { RedfishClient } from '#conductor/drivers/redfish/client/client.ts';
-import { attempted, httpStatusOf } from '#conductor/drivers/redfish/client/errors.ts';
+import { httpStatusOf, underTitle } from '#conductor/drivers/redfish/client/errors.ts';
 import { patchResource, type Resource, readResource } from '#conductor/drivers/redfish/client/resource.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/client/system.ts';
 import { peekTask } from '#conductor/drivers/redfish/client/task.ts';
@@ -43,7 +43,7 @@ export function redfishBios(system: RedfishSystem): BiosInterface {
       const waiting = new Map(pending.map(({ name, value }) => [name, value]));
       const missing = settings.filter(({ name, value }) => waiting.get(name) !== value);
       if (missing.length === 0) return;
-      await attempted(what, async () => {
+      await underTitle(what, async () => {
         const types = await readUnclearTypes(client, bios.data, missing, signal);
         const { attributes, body } = patchBody(bios.data, missing, types);
         const patch = async (): Promise<void> => {
@@ -67,7 +67,7 @@ export function redfishBios(system: RedfishSystem): BiosInterface {
         const answer = await client.request({ method: 'POST', path, body: {}, signal });
         await peekTask(client, answer, what, signal);
       };
-      await attempted(what, () => untilTaken(system, post, ({ defaultsPending }) => defaultsPending, signal));
+      await underTitle(what, () => untilTaken(system, post, ({ defaultsPending }) => defaultsPending, signal));
     },
   };
 }

@@ -3,7 +3,7 @@ import type { RedfishClient } from '#conductor/drivers/redfish/client/client.ts'
 import { httpStatusOf } from '#conductor/drivers/redfish/client/errors.ts';
 import { ownPath, requireOwnPath } from '#conductor/drivers/redfish/client/own-path.ts';
 import { type Resource, readResource } from '#conductor/drivers/redfish/client/resource.ts';
-import { lenient, Reference } from '#conductor/drivers/redfish/client/schemas.ts';
+import { orUndefined, Reference } from '#conductor/drivers/redfish/client/schemas.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 
 /** Pages of a collection, however many members are on each. */
@@ -143,8 +143,8 @@ async function readCollection<Member>(
   const Page = z
     .looseObject({
       Members: z.array(z.unknown()).optional(),
-      'Members@odata.count': lenient(z.number()),
-      'Members@odata.nextLink': lenient(z.string()),
+      'Members@odata.count': orUndefined(z.number()),
+      'Members@odata.nextLink': orUndefined(z.string()),
     })
     // some leave out an empty list
     .refine((page) => page.Members ?? page['Members@odata.count'] === 0, 'it has no Members, and no count of 0');

@@ -154,7 +154,7 @@ export function placeNamedBy(error: unknown, origin: string): string | undefined
 }
 
 /** Runs `act`; its error becomes one of `what`, with the same code and itself as the cause. */
-export async function attempted<T>(what: string, act: () => Promise<T>): Promise<T> {
+export async function underTitle<T>(what: string, act: () => Promise<T>): Promise<T> {
   try {
     return await act();
   } catch (cause) {

@@ -2,13 +2,13 @@ import { z } from 'zod';
 import type { BmcSession, LeftSession } from '#conductor/drivers/bmc-session.ts';
 import type { RedfishClient } from '#conductor/drivers/redfish/client/client.ts';
 import { httpStatusOf } from '#conductor/drivers/redfish/client/errors.ts';
-import { lenient } from '#conductor/drivers/redfish/client/schemas.ts';
+import { orUndefined } from '#conductor/drivers/redfish/client/schemas.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const timeoutMs = 10_000;
 const notEnded = 'a session that a conductor had left at a BMC is not ended: it ends by the timeout of the BMC';
 
-const Session = z.looseObject({ UserName: lenient(z.string()) });
+const Session = z.looseObject({ UserName: orUndefined(z.string()) });
 
 /** Ends a session that nobody has the token of, with the client's own login, once the BMC shows that it is still ours. */
 export async function endLeftSession(

@@ -7,96 +7,98 @@ import { z } from 'zod';
 
 export const Reference = z.looseObject({ '@odata.id': z.string() });
 /** A property that the standard types as `type`; anything else counts as absent. */
-export const lenient = <Schema extends z.ZodType>(schema: Schema) => schema.nullish().catch(undefined);
-const Names = lenient(z.array(z.string()));
+export const orUndefined = <Schema extends z.ZodType>(schema: Schema) => schema.nullish().catch(undefined);
+const Names = orUndefined(z.array(z.string()));
 
 export const ServiceRoot = z.looseObject({
   /** Maker of the BMC's program. */
-  Vendor: lenient(z.string()),
-  Systems: lenient(Reference),
-  Managers: lenient(Reference),
-  SessionService: lenient(Reference),
-  UpdateService: lenient(Reference),
-  Tasks: lenient(Reference),
-  EventService: lenient(Reference),
-  Links: lenient(z.looseObject({ Sessions: lenient(Reference) })),
+  Vendor: orUndefined(z.string()),
+  Systems: orUndefined(Reference),
+  Managers: orUndefined(Reference),
+  SessionService: orUndefined(Reference),
+  UpdateService: orUndefined(Reference),
+  Tasks: orUndefined(Reference),
+  EventService: orUndefined(Reference),
+  Links: orUndefined(z.looseObject({ Sessions: orUndefined(Reference) })),
 });
 
-export const TaskService = z.looseObject({ Tasks: lenient(Reference) });
+export const TaskService = z.looseObject({ Tasks: orUndefined(Reference) });
 
-export const SessionService = z.looseObject({ Sessions: lenient(Reference) });
+export const SessionService = z.looseObject({ Sessions: orUndefined(Reference) });
 
-export const Status = z.looseObject({ State: lenient(z.string()), Health: lenient(z.string()) });
+export const Status = z.looseObject({ State: orUndefined(z.string()), Health: orUndefined(z.string()) });
 export type Status = z.infer<typeof Status>;
 
 const ResetAction = z.looseObject({
-  target: lenient(z.string()),
+  target: orUndefined(z.string()),
   'ResetType@Redfish.AllowableValues': Names,
-  '@Redfish.ActionInfo': lenient(z.string()),
+  '@Redfish.ActionInfo': orUndefined(z.string()),
 });
 
 export const Boot = z.looseObject({
-  BootSourceOverrideTarget: lenient(z.string()),
-  BootSourceOverrideEnabled: lenient(z.string()),
-  BootSourceOverrideMode: lenient(z.string()),
+  BootSourceOverrideTarget: orUndefined(z.string()),
+  BootSourceOverrideEnabled: orUndefined(z.string()),
+  BootSourceOverrideMode: orUndefined(z.string()),
   'BootSourceOverrideTarget@Redfish.AllowableValues': Names,
   'BootSourceOverrideEnabled@Redfish.AllowableValues': Names,
 });
 export type Boot = z.infer<typeof Boot>;
 
 export const SerialConsole = z.looseObject({
-  SSH: lenient(
+  SSH: orUndefined(
     z.looseObject({
-      ServiceEnabled: lenient(z.boolean()),
-      Port: lenient(z.number()),
-      SharedWithManagerCLI: lenient(z.boolean()),
-      ConsoleEntryCommand: lenient(z.string()),
+      ServiceEnabled: orUndefined(z.boolean()),
+      Port: orUndefined(z.number()),
+      SharedWithManagerCLI: orUndefined(z.boolean()),
+      ConsoleEntryCommand: orUndefined(z.string()),
     }),
   ),
-  WebSocket: lenient(z.looseObject({ ServiceEnabled: lenient(z.boolean()), ConsoleURI: lenient(z.string()) })),
+  WebSocket: orUndefined(
+    z.looseObject({ ServiceEnabled: orUndefined(z.boolean()), ConsoleURI: orUndefined(z.string()) }),
+  ),
 });
 export type SerialConsole = z.infer<typeof SerialConsole>;
 
 export const ComputerSystem = z.looseObject({
-  '@odata.id': lenient(z.string()),
-  Manufacturer: lenient(z.string()),
-  Model: lenient(z.string()),
-  PowerState: lenient(z.string()),
-  Boot: lenient(Boot),
-  Bios: lenient(Reference),
-  BiosVersion: lenient(z.string()),
-  Storage: lenient(Reference),
-  SecureBoot: lenient(Reference),
-  VirtualMedia: lenient(Reference),
-  SerialConsole: lenient(SerialConsole),
-  LogServices: lenient(Reference),
-  Links: lenient(
+  '@odata.id': orUndefined(z.string()),
+  Manufacturer: orUndefined(z.string()),
+  Model: orUndefined(z.string()),
+  PowerState: orUndefined(z.string()),
+  Boot: orUndefined(Boot),
+  Bios: orUndefined(Reference),
+  BiosVersion: orUndefined(z.string()),
+  Storage: orUndefined(Reference),
+  SecureBoot: orUndefined(Reference),
+  VirtualMedia: orUndefined(Reference),
+  SerialConsole: orUndefined(SerialConsole),
+  LogServices: orUndefined(Reference),
+  Links: orUndefined(
     z.looseObject({
-      ManagedBy: lenient(z.array(Reference)),
-      Managers: lenient(z.array(Reference)),
-      Chassis: lenient(z.array(Reference)),
+      ManagedBy: orUndefined(z.array(Reference)),
+      Managers: orUndefined(z.array(Reference)),
+      Chassis: orUndefined(z.array(Reference)),
     }),
   ),
-  Actions: lenient(z.looseObject({ '#ComputerSystem.Reset': lenient(ResetAction) })),
-  '@Redfish.Settings': lenient(z.looseObject({ SettingsObject: lenient(Reference) })),
+  Actions: orUndefined(z.looseObject({ '#ComputerSystem.Reset': orUndefined(ResetAction) })),
+  '@Redfish.Settings': orUndefined(z.looseObject({ SettingsObject: orUndefined(Reference) })),
 });
 export type ComputerSystem = z.infer<typeof ComputerSystem>;
 
-export const Action = lenient(z.looseObject({ target: z.string() }));
+export const Action = orUndefined(z.looseObject({ target: z.string() }));
 
 /** A BMC. */
 export const Manager = z.looseObject({
-  ManagerType: lenient(z.string()),
-  FirmwareVersion: lenient(z.string()),
-  VirtualMedia: lenient(Reference),
-  Actions: lenient(z.looseObject({ '#Manager.Reset': Action })),
+  ManagerType: orUndefined(z.string()),
+  FirmwareVersion: orUndefined(z.string()),
+  VirtualMedia: orUndefined(Reference),
+  Actions: orUndefined(z.looseObject({ '#Manager.Reset': Action })),
 });
 export type Manager = z.infer<typeof Manager>;
 
 /** `SecureBootEnable` is what was asked for; it holds from the next boot on. */
 export const SecureBoot = z.looseObject({
-  SecureBootEnable: lenient(z.boolean()),
-  '@Redfish.Settings': lenient(z.looseObject({ SettingsObject: lenient(Reference) })),
+  SecureBootEnable: orUndefined(z.boolean()),
+  '@Redfish.Settings': orUndefined(z.looseObject({ SettingsObject: orUndefined(Reference) })),
 });
 export type SecureBoot = z.infer<typeof SecureBoot>;
 
@@ -107,30 +109,30 @@ export const ActionInfo = z.looseObject({
 /** DMTF's Message; iLO 4 writes `MessageID`. */
 export const Message = z
   .looseObject({
-    Message: lenient(z.string()),
-    MessageId: lenient(z.string()),
-    MessageID: lenient(z.string()),
+    Message: orUndefined(z.string()),
+    MessageId: orUndefined(z.string()),
+    MessageID: orUndefined(z.string()),
     MessageArgs: Names,
     RelatedProperties: Names,
-    Severity: lenient(z.string()),
-    MessageSeverity: lenient(z.string()),
+    Severity: orUndefined(z.string()),
+    MessageSeverity: orUndefined(z.string()),
   })
   .transform(({ MessageID: other, ...message }) => ({ ...message, MessageId: message.MessageId ?? other }));
 
 /** A task, or what a monitor answers about one; Dell's may be jobs, whose words have other names (DMTF Job schema). */
 export const Task = z
   .looseObject({
-    TaskState: lenient(z.string()),
-    TaskStatus: lenient(z.string()),
-    JobState: lenient(z.string()),
-    JobStatus: lenient(z.string()),
-    TaskMonitor: lenient(z.string()),
-    '@odata.id': lenient(z.string()),
-    PercentComplete: lenient(z.number()),
-    Messages: lenient(z.array(Message)),
-    Message: lenient(z.string()),
-    MessageId: lenient(z.string()),
-    Payload: lenient(z.looseObject({ TargetUri: lenient(z.string()) })),
+    TaskState: orUndefined(z.string()),
+    TaskStatus: orUndefined(z.string()),
+    JobState: orUndefined(z.string()),
+    JobStatus: orUndefined(z.string()),
+    TaskMonitor: orUndefined(z.string()),
+    '@odata.id': orUndefined(z.string()),
+    PercentComplete: orUndefined(z.number()),
+    Messages: orUndefined(z.array(Message)),
+    Message: orUndefined(z.string()),
+    MessageId: orUndefined(z.string()),
+    Payload: orUndefined(z.looseObject({ TargetUri: orUndefined(z.string()) })),
   })
   .transform(({ JobState: state, JobStatus: status, Message: text, MessageId: id, ...task }) => ({
     ...task,
@@ -147,8 +149,8 @@ const Words = z.union([z.string(), z.looseObject({ value: z.string() }).transfor
 
 export const ErrorBody = z.looseObject({
   error: z.looseObject({
-    code: lenient(z.string()),
-    message: lenient(Words),
-    '@Message.ExtendedInfo': lenient(ExtendedInfos),
+    code: orUndefined(z.string()),
+    message: orUndefined(Words),
+    '@Message.ExtendedInfo': orUndefined(ExtendedInfos),
   }),
 });

@@ -3,13 +3,13 @@ import { callDeadline } from '#conductor/drivers/call-deadline.ts';
 import type { ManagementInterface } from '#conductor/drivers/interfaces.ts';
 import type { RedfishClient } from '#conductor/drivers/redfish/client/client.ts';
 import { readAllMemberPaths, readEach } from '#conductor/drivers/redfish/client/collection.ts';
-import { attempted, firstTaken, httpStatusOf } from '#conductor/drivers/redfish/client/errors.ts';
+import { firstTaken, httpStatusOf, underTitle } from '#conductor/drivers/redfish/client/errors.ts';
 import { patchResource, type Resource, readResource } from '#conductor/drivers/redfish/client/resource.ts';
 import {
   Action,
   ComputerSystem,
-  lenient,
   Manager,
+  orUndefined,
   SecureBoot,
   ServiceRoot,
 } from '#conductor/drivers/redfish/client/schemas.ts';
@@ -90,7 +90,7 @@ async function findOnlySystem(client: RedfishClient, signal: AbortSignal): Promi
 
 const timeoutMs = 120_000;
 
-const Keys = SecureBoot.extend({ Actions: lenient(z.looseObject({ '#SecureBoot.ResetKeys': Action })) });
+const Keys = SecureBoot.extend({ Actions: orUndefined(z.looseObject({ '#SecureBoot.ResetKeys': Action })) });
 
 /** Actions on the BMC itself and on the firmware's keys (DMTF Manager, SecureBoot). */
 export function managerActions(
@@ -98,7 +98,7 @@ export function managerActions(
 ): Pick<ManagementInterface, 'resetBmc' | 'setBmcClock' | 'resetSecureBootKeys'> {
   const { client, clock } = system;
   const perform = (what: string, signal: AbortSignal, ask: () => Promise<RedfishAnswer>): Promise<void> =>
-    attempted(what, async () => void (await finishTask(client, await ask(), what, { clock, signal })));
+    underTitle(what, async () => void (await finishTask(client, await ask(), what, { clock, signal })));
   const post = (path: string, body: object, signal: AbortSignal): Promise<RedfishAnswer> =>
     client.request({ method: 'POST', path, body, signal });
   return {
@@ -108,7 +108,7 @@ export function managerActions(
       const path = (await readManager(system, signal)).data.Actions?.['#Manager.Reset']?.target;
       if (path === undefined) throw new AppError('not_supported', `${what}: it has no Reset action`);
       const bodies = ['GracefulRestart', 'ForceRestart'].map((type) => ({ ResetType: type }));
-      await attempted(what, () => firstTaken(bodies, (body) => post(path, body, signal)));
+      await underTitle(what, () => firstTaken(bodies, (body) => post(path, body, signal)));
     },
     setBmcClock: async (now, options) => {
       const { signal } = callDeadline(options, timeoutMs);

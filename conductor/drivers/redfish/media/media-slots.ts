@@ -3,20 +3,26 @@ import { faultOfPart, readMember, readMemberPaths } from '#conductor/drivers/red
 import { httpStatusOf, withoutImages } from '#conductor/drivers/redfish/client/errors.ts';
 import { hasMakersWay } from '#conductor/drivers/redfish/client/makers.ts';
 import type { Resource } from '#conductor/drivers/redfish/client/resource.ts';
-import { Action, type ComputerSystem, lenient, Manager, Reference } from '#conductor/drivers/redfish/client/schemas.ts';
+import {
+  Action,
+  type ComputerSystem,
+  Manager,
+  orUndefined,
+  Reference,
+} from '#conductor/drivers/redfish/client/schemas.ts';
 import { managerPaths, type RedfishSystem } from '#conductor/drivers/redfish/client/system.ts';
 import { AppError, errorChain, isRetryable } from '#shared/errors/app-error.ts';
 import { maskUrlLogins } from '#shared/url-logins.ts';
 
 export const VirtualMedia = z.looseObject({
-  MediaTypes: lenient(z.array(z.string())),
-  Image: lenient(z.string()),
-  ImageName: lenient(z.string()),
-  Inserted: lenient(z.boolean()),
-  ConnectedVia: lenient(z.string()),
-  VerifyCertificate: lenient(z.boolean()),
-  Certificates: lenient(Reference),
-  Actions: lenient(z.looseObject({ '#VirtualMedia.InsertMedia': Action, '#VirtualMedia.EjectMedia': Action })),
+  MediaTypes: orUndefined(z.array(z.string())),
+  Image: orUndefined(z.string()),
+  ImageName: orUndefined(z.string()),
+  Inserted: orUndefined(z.boolean()),
+  ConnectedVia: orUndefined(z.string()),
+  VerifyCertificate: orUndefined(z.boolean()),
+  Certificates: orUndefined(Reference),
+  Actions: orUndefined(z.looseObject({ '#VirtualMedia.InsertMedia': Action, '#VirtualMedia.EjectMedia': Action })),
 });
 export type VirtualMedia = z.infer<typeof VirtualMedia>;
 

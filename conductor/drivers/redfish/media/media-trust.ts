@@ -4,13 +4,13 @@ import { readEach, readMemberPaths } from '#conductor/drivers/redfish/client/col
 import type { MediaTrust } from '#conductor/drivers/redfish/client/driver-info.ts';
 import { httpStatusOf } from '#conductor/drivers/redfish/client/errors.ts';
 import { patchResource, readResource } from '#conductor/drivers/redfish/client/resource.ts';
-import { lenient } from '#conductor/drivers/redfish/client/schemas.ts';
+import { orUndefined } from '#conductor/drivers/redfish/client/schemas.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/client/system.ts';
 import { finishTask } from '#conductor/drivers/redfish/client/task.ts';
 import { type MediaSlot, VirtualMedia } from '#conductor/drivers/redfish/media/media-slots.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-const Certificate = z.looseObject({ CertificateString: lenient(z.string()), Fingerprint: lenient(z.string()) });
+const Certificate = z.looseObject({ CertificateString: orUndefined(z.string()), Fingerprint: orUndefined(z.string()) });
 
 /**
  * Has a slot verify, or not, before it is asked to fetch an image over HTTPS (DMTF VirtualMedia 1.4 and later,

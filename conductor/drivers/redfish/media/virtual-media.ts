@@ -1,7 +1,7 @@
 import { callDeadline } from '#conductor/drivers/call-deadline.ts';
 import type { VirtualMediaInterface } from '#conductor/drivers/interfaces.ts';
 import type { MediaTrust } from '#conductor/drivers/redfish/client/driver-info.ts';
-import { attempted } from '#conductor/drivers/redfish/client/errors.ts';
+import { underTitle } from '#conductor/drivers/redfish/client/errors.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/client/system.ts';
 import {
   emptySlot,
@@ -49,7 +49,7 @@ export function redfishVirtualMedia(system: RedfishSystem, trust?: MediaTrust): 
           kept.push(error);
         });
       }
-      if (kept.length > 0) await attempted(call.what, () => Promise.reject(joined(kept)));
+      if (kept.length > 0) await underTitle(call.what, () => Promise.reject(joined(kept)));
     },
     insert: async (url, options) => {
       const { signal } = callDeadline(options, timeoutMs);
@@ -60,7 +60,7 @@ export function redfishVirtualMedia(system: RedfishSystem, trust?: MediaTrust): 
         const isLeft = options?.replaces?.(slot.data.Image ?? '') === true;
         current.push(isLeft ? await emptySlot(call, slot).catch(unlessFinal(signal, slot)) : slot);
       }
-      const chosen = await attempted(call.what, () => fillOne(call, { slots: current, unread, url, trust }));
+      const chosen = await underTitle(call.what, () => fillOne(call, { slots: current, unread, url, trust }));
       return { beside: current.filter((slot) => slot !== chosen && slotState(slot.data) === 'full').map(describeSlot) };
     },
   };

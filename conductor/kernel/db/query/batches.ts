@@ -55,7 +55,7 @@ export function createBatches<Item, Result>(
  * Waits for all of them even when one fails: a statement that is sent after the ROLLBACK would stand on its own.
  * @throws the first failure, in the order given
  */
-export async function together<T extends readonly unknown[]>(
+export async function allTogether<T extends readonly unknown[]>(
   work: {
     readonly [Key in keyof T]: Promise<T[Key]>;
   },

@@ -1,5 +1,5 @@
 import { index, pgTable, text } from 'drizzle-orm/pg-core';
-import { identity, instant } from '#conductor/kernel/db/schema/columns.ts';
+import { identity, instantColumn } from '#conductor/kernel/db/schema/columns.ts';
 
 /** A bearer token of the API; what is kept of it can't be used. */
 export const apiTokens = pgTable('api_tokens', {
@@ -12,9 +12,9 @@ export const apiTokens = pgTable('api_tokens', {
   /** Sees and touches only what this owner or lessee has; null = everything. */
   project: text(),
   createdBy: text(),
-  createdAt: instant().notNull().defaultNow(),
-  expiresAt: instant(),
-  lastUsedAt: instant(),
+  createdAt: instantColumn().notNull().defaultNow(),
+  expiresAt: instantColumn(),
+  lastUsedAt: instantColumn(),
 });
 export type ApiTokenRow = typeof apiTokens.$inferSelect;
 
@@ -24,7 +24,7 @@ export const sessions = pgTable(
   {
     /** SHA-256 of the cookie, hexadecimal. */
     digest: text().primaryKey(),
-    endsAt: instant().notNull(),
+    endsAt: instantColumn().notNull(),
   },
   (table) => [index().on(table.endsAt)],
 );

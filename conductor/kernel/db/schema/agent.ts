@@ -1,5 +1,5 @@
 import { bigint, customType, index, jsonb, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core';
-import { instant, sequence } from '#conductor/kernel/db/schema/columns.ts';
+import { instantColumn, sequence } from '#conductor/kernel/db/schema/columns.ts';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import { ofNode } from '#conductor/kernel/db/schema/node.ts';
 import type { BootEventName } from '#conductor/model/power-and-boot.ts';
@@ -20,8 +20,8 @@ export const agentSessions = pgTable('agent_sessions', {
   /** The agent's self-signed certificate, PEM; calls are pinned to it. */
   certificate: text(),
   version: text(),
-  createdAt: instant().notNull().defaultNow(),
-  lastHeartbeatAt: instant(),
+  createdAt: instantColumn().notNull().defaultNow(),
+  lastHeartbeatAt: instantColumn(),
 });
 
 export type AgentSessionRow = typeof agentSessions.$inferSelect;
@@ -37,7 +37,7 @@ export const agentLogs = pgTable(
     /** Outlives its flow, which is pruned earlier. */
     flowUuid: uuid().references(() => flows.uuid, { onDelete: 'set null' }),
     content: bytes().notNull(),
-    collectedAt: instant().notNull().defaultNow(),
+    collectedAt: instantColumn().notNull().defaultNow(),
   },
   (table) => [index().on(table.nodeUuid), index().on(table.flowUuid)],
 );
@@ -51,7 +51,7 @@ export const agentSteps = pgTable(
     kind: text().$type<StepKind>().notNull(),
     steps: jsonb().$type<AdvertisedStep[]>().notNull(),
     hardwareManagerVersion: jsonb().$type<HardwareManagerVersion>().notNull(),
-    gatheredAt: instant().notNull().defaultNow(),
+    gatheredAt: instantColumn().notNull().defaultNow(),
   },
   (table) => [primaryKey({ columns: [table.nodeUuid, table.kind] })],
 );
@@ -64,7 +64,7 @@ export const nodeBootEvents = pgTable(
     id: sequence().primaryKey(),
     nodeUuid: ofNode().notNull(),
     event: text().$type<BootEventName>().notNull(),
-    at: instant().notNull().defaultNow(),
+    at: instantColumn().notNull().defaultNow(),
     detail: text(),
     bytes: bigint({ mode: 'number' }),
     conductor: text().notNull(),

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { bigint, index, integer, jsonb, pgTable, text, uuid } from 'drizzle-orm/pg-core';
-import { identity, instant, times } from '#conductor/kernel/db/schema/columns.ts';
+import { identity, instantColumn, timeColumns } from '#conductor/kernel/db/schema/columns.ts';
 import type { AllocationState } from '#conductor/model/site/transitions.ts';
 
 /** A request for a node, and the node it was given (seed 003). */
@@ -24,7 +24,7 @@ export const allocations = pgTable(
     /** Grows with each take-over: fences off the one that has lost it. */
     token: bigint({ mode: 'number' }).notNull().default(1),
     /** Ours: until then it waits for capacity in place of failing. */
-    waitUntil: instant(),
+    waitUntil: instantColumn(),
     /** Ours: why it still waits, as shown to the operator. */
     waitingFor: text(),
     /** Ours: those asked for together with `count` share it. */
@@ -35,7 +35,7 @@ export const allocations = pgTable(
     placement: text().$type<'spread' | 'pack'>(),
     /** Ours: the site action that has asked for it, whose node it thereby is; clients can't write it. */
     actionId: text(),
-    ...times(),
+    ...timeColumns(),
   },
   (table) => [
     index('allocations_to_do').on(table.conductor).where(sql`state = 'allocating'`),

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { index, pgTable, primaryKey, text } from 'drizzle-orm/pg-core';
-import { instant } from '#conductor/kernel/db/schema/columns.ts';
+import { instantColumn } from '#conductor/kernel/db/schema/columns.ts';
 
 /**
  * Sessions that conductors have at BMCs, which have room for few; no token is kept. Rows belong to no node: those behind one
@@ -16,9 +16,9 @@ export const bmcSessions = pgTable(
     username: text().notNull(),
     /** Conductor that has made it: `conductors.hostname`. */
     conductor: text().notNull(),
-    openedAt: instant().notNull().defaultNow(),
+    openedAt: instantColumn().notNull().defaultNow(),
     /** Nobody uses it any more, and it may still be there; null = in use. */
-    leftAt: instant(),
+    leftAt: instantColumn(),
   },
   (table) => [
     primaryKey({ columns: [table.origin, table.path] }),

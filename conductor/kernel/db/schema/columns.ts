@@ -2,7 +2,7 @@ import { bigint, timestamp, uuid } from 'drizzle-orm/pg-core';
 
 /** Columns that many tables have. */
 
-export const instant = () => timestamp({ withTimezone: true, precision: 3 });
+export const instantColumn = () => timestamp({ withTimezone: true, precision: 3 });
 
 /** Numbers rows in the order of their creation. */
 export const sequence = () => bigint({ mode: 'number' }).generatedAlwaysAsIdentity();
@@ -10,4 +10,4 @@ export const sequence = () => bigint({ mode: 'number' }).generatedAlwaysAsIdenti
 /** Columns of rows that the API names by UUID, and lists in the order of their creation. */
 export const identity = () => ({ id: sequence().notNull().unique(), uuid: uuid().primaryKey() });
 
-export const times = () => ({ createdAt: instant().notNull().defaultNow(), updatedAt: instant() });
+export const timeColumns = () => ({ createdAt: instantColumn().notNull().defaultNow(), updatedAt: instantColumn() });

@@ -1,5 +1,5 @@
 import { bigint, integer, jsonb, pgTable, text } from 'drizzle-orm/pg-core';
-import { instant, sequence } from '#conductor/kernel/db/schema/columns.ts';
+import { instantColumn, sequence } from '#conductor/kernel/db/schema/columns.ts';
 
 /** The register of conductors: each writes its own row periodically; one that has not for a while is dead. */
 export const conductors = pgTable('conductors', {
@@ -18,10 +18,10 @@ export const conductors = pgTable('conductors', {
   knows: integer().notNull().default(0),
   /** The generation that has said so: a later one of an older release says nothing. */
   knowsGeneration: bigint({ mode: 'number' }).notNull().default(0),
-  createdAt: instant().notNull().defaultNow(),
+  createdAt: instantColumn().notNull().defaultNow(),
   /** Its last heartbeat, by the database's clock. */
-  updatedAt: instant().notNull().defaultNow(),
+  updatedAt: instantColumn().notNull().defaultNow(),
   /** It has said good-bye, or its session has ended and it has not come back: not alive, however fresh its heartbeat. */
-  stoppedAt: instant(),
+  stoppedAt: instantColumn(),
 });
 export type ConductorRow = typeof conductors.$inferSelect;

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { bigint, boolean, check, index, integer, jsonb, pgTable, text, uniqueIndex, uuid } from 'drizzle-orm/pg-core';
-import { instant, sequence } from '#conductor/kernel/db/schema/columns.ts';
+import { instantColumn, sequence } from '#conductor/kernel/db/schema/columns.ts';
 import { ofNode } from '#conductor/kernel/db/schema/node.ts';
 import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import type {
@@ -48,17 +48,17 @@ export const flows = pgTable(
     onHold: text(),
     /** The operator has said abort while a step ran that may not be interrupted: it ends after that step. */
     abortRequested: text(),
-    startedAt: instant().notNull().defaultNow(),
-    endedAt: instant(),
+    startedAt: instantColumn().notNull().defaultNow(),
+    endedAt: instantColumn(),
     error: text(),
     /** Why nobody works on it although it is due: `node is in maintenance`. Of the site: why nothing new is begun. */
     held: text(),
     /** Since when; that time counts for no limit. */
-    heldSince: instant(),
+    heldSince: instantColumn(),
     /** An OpenTelemetry collector has taken it; null = none has, or none is wanted. */
     isTraced: boolean(),
     /** When a conductor should look at it again. */
-    nextCheckAt: instant().notNull().defaultNow(),
+    nextCheckAt: instantColumn().notNull().defaultNow(),
     /** Grows with each heartbeat and request: a nudge that comes while a conductor works on the flow is not lost. */
     nudges: bigint({ mode: 'number' }).notNull().default(0),
   },
@@ -118,15 +118,15 @@ export const flowSteps = pgTable(
     abortable: boolean().notNull().default(false),
     rebootRequested: boolean().notNull().default(false),
     state: text().$type<FlowStepState>().notNull().default('pending'),
-    startedAt: instant(),
-    endedAt: instant(),
+    startedAt: instantColumn(),
+    endedAt: instantColumn(),
     waitingFor: text(),
     /** When what is awaited must have come; set by the first wait, and not prolonged by looking again. */
-    waitUntil: instant(),
+    waitUntil: instantColumn(),
     /** While waiting: after a passing fault the step is run again, not only asked about. */
     runAgain: boolean().notNull().default(false),
     /** When a passing fault is given up on; cleared by the first success after it. */
-    retryUntil: instant(),
+    retryUntil: instantColumn(),
     progress: jsonb().$type<Progress>(),
     output: jsonb(),
     error: text(),
@@ -153,7 +153,7 @@ export const flowEvents = pgTable(
       .notNull()
       .references(() => flowSteps.uuid, { onDelete: 'cascade' }),
     event: text().$type<FlowEvent>().notNull(),
-    at: instant().notNull().defaultNow(),
+    at: instantColumn().notNull().defaultNow(),
     detail: text(),
     conductor: text().notNull(),
   },

@@ -1,5 +1,5 @@
 import { bigint, boolean, jsonb, pgTable, primaryKey, text, uniqueIndex, uuid } from 'drizzle-orm/pg-core';
-import { instant, sequence, times } from '#conductor/kernel/db/schema/columns.ts';
+import { instantColumn, sequence, timeColumns } from '#conductor/kernel/db/schema/columns.ts';
 import { ofNode } from '#conductor/kernel/db/schema/node.ts';
 import { portgroups, ports } from '#conductor/kernel/db/schema/port.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
@@ -29,7 +29,7 @@ export interface KnownFirmware {
 export const nodeFirmware = pgTable('node_firmware', {
   nodeUuid: ofNode().primaryKey(),
   components: jsonb().$type<readonly KnownFirmware[]>().notNull(),
-  readAt: instant().notNull(),
+  readAt: instantColumn().notNull(),
 });
 
 /** Parts of the machine when its ramdisk last looked; documents of the agent's, read back by clients. */
@@ -39,7 +39,7 @@ export const nodeInventory = pgTable('node_inventory', {
   /** Disks, as inventories reported them, that were there before and have not been seen since; an inspection ends it. */
   missingDisks: jsonb().$type<readonly JsonObject[]>().notNull().default([]),
   pluginData: jsonb().$type<JsonObject>().notNull().default({}),
-  collectedAt: instant().notNull().defaultNow(),
+  collectedAt: instantColumn().notNull().defaultNow(),
 });
 export type NodeInventoryRow = typeof nodeInventory.$inferSelect;
 
@@ -60,7 +60,7 @@ export const biosSettings = pgTable(
     readOnly: boolean(),
     resetRequired: boolean(),
     unique: boolean(),
-    ...times(),
+    ...timeColumns(),
   },
   (table) => [primaryKey({ columns: [table.nodeUuid, table.name] })],
 );
@@ -80,7 +80,7 @@ export const nodeVifs = pgTable(
     portgroupUuid: uuid()
       .unique()
       .references(() => portgroups.uuid),
-    createdAt: instant().notNull().defaultNow(),
+    createdAt: instantColumn().notNull().defaultNow(),
   },
   (table) => [uniqueIndex('one_vif_of_a_name_per_node').on(table.nodeUuid, table.vifId)],
 );

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { type AnyPgColumn, bigint, boolean, index, integer, jsonb, pgTable, text, uuid } from 'drizzle-orm/pg-core';
 import { allocations } from '#conductor/kernel/db/schema/allocation.ts';
-import { identity, instant, times } from '#conductor/kernel/db/schema/columns.ts';
+import { identity, instantColumn, timeColumns } from '#conductor/kernel/db/schema/columns.ts';
 import type { WipeRequest } from '#conductor/model/flows/flow-states.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { RecordedOsDisk, SparedDisk } from '#conductor/model/known-disk.ts';
@@ -13,7 +13,7 @@ export const chassis = pgTable('chassis', {
   ...identity(),
   description: text(),
   extra: jsonb().$type<Record<string, unknown>>().notNull().default({}),
-  ...times(),
+  ...timeColumns(),
 });
 export type ChassisRow = typeof chassis.$inferSelect;
 
@@ -90,7 +90,7 @@ export const nodes = pgTable(
 
     provisionState: text().$type<ProvisionState>().notNull(),
     targetProvisionState: text().$type<ProvisionState>(),
-    provisionUpdatedAt: instant().notNull().defaultNow(),
+    provisionUpdatedAt: instantColumn().notNull().defaultNow(),
     powerState: text().$type<PowerState>(),
     targetPowerState: text().$type<PowerTarget>(),
     /** Seconds that the operator gives the target; null = the driver's own limits. */
@@ -103,9 +103,9 @@ export const nodes = pgTable(
     maintenance: boolean().notNull().default(false),
     maintenanceReason: text(),
     fault: text(),
-    inspectionStartedAt: instant(),
-    inspectionFinishedAt: instant(),
-    ...times(),
+    inspectionStartedAt: instantColumn(),
+    inspectionFinishedAt: instantColumn(),
+    ...timeColumns(),
   },
   (table) => [
     index().on(table.provisionState),
@@ -134,7 +134,7 @@ export const nodeLeases = pgTable('node_leases', {
   nodeUuid: ofNode().primaryKey(),
   holder: text(),
   token: bigint({ mode: 'number' }).notNull(),
-  expiresAt: instant().notNull(),
+  expiresAt: instantColumn().notNull(),
 });
 
 /** Events of a node, for `GET /v1/nodes/{node}/history`. */
@@ -143,7 +143,7 @@ export const nodeHistory = pgTable(
   {
     ...identity(),
     nodeUuid: ofNode().notNull(),
-    createdAt: instant().notNull().defaultNow(),
+    createdAt: instantColumn().notNull().defaultNow(),
     severity: text().$type<'INFO' | 'ERROR'>().notNull(),
     eventType: text().notNull(),
     event: text().notNull(),

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { boolean, index, integer, jsonb, pgTable, text, uniqueIndex, uuid } from 'drizzle-orm/pg-core';
-import { identity, instant, times } from '#conductor/kernel/db/schema/columns.ts';
+import { identity, instantColumn, timeColumns } from '#conductor/kernel/db/schema/columns.ts';
 import { ofNode } from '#conductor/kernel/db/schema/node.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { FoundVlans } from '#conductor/model/port-vlans.ts';
@@ -22,7 +22,7 @@ export const portgroups = pgTable(
     /** Number of its bond on the switch, reserved for this group. */
     bondNumber: integer(),
     extra: jsonb().$type<JsonObject>().notNull().default({}),
-    ...times(),
+    ...timeColumns(),
   },
   (table) => [index().on(table.nodeUuid)],
 );
@@ -43,7 +43,7 @@ export const ports = pgTable(
     pxeEnabled: boolean().notNull().default(true),
     physicalNetwork: text(),
     isSmartnic: boolean().notNull().default(false),
-    ...times(),
+    ...timeColumns(),
   },
   (table) => [
     index().on(table.nodeUuid),
@@ -68,11 +68,11 @@ export const switchPorts = pgTable('switch_ports', {
   vlan: integer(),
   /** The bond that the port was made a member of. */
   bond: jsonb().$type<SwitchBond>(),
-  appliedAt: instant().notNull().defaultNow(),
+  appliedAt: instantColumn().notNull().defaultNow(),
   /** VLANs that the port was found with when it was last read; null = what was applied. */
   found: jsonb().$type<FoundVlans>(),
   foundBond: jsonb().$type<FoundBond | 'unknown'>(),
-  lookedAt: instant(),
+  lookedAt: instantColumn(),
 });
 
 export type SwitchPortRow = typeof switchPorts.$inferSelect;

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { boolean, index, integer, pgTable, text, uniqueIndex, uuid } from 'drizzle-orm/pg-core';
-import { identity, instant } from '#conductor/kernel/db/schema/columns.ts';
+import { identity, instantColumn } from '#conductor/kernel/db/schema/columns.ts';
 
 /** Keys that receipts are signed with: one key at a time, and all earlier ones, to verify old receipts with. */
 export const receiptKeys = pgTable(
@@ -12,8 +12,8 @@ export const receiptKeys = pgTable(
     publicKey: text().notNull(),
     /** PEM, sealed; null once another key has taken its place: nobody signs with it any more. */
     privateKey: text(),
-    createdAt: instant().notNull().defaultNow(),
-    retiredAt: instant(),
+    createdAt: instantColumn().notNull().defaultNow(),
+    retiredAt: instantColumn(),
   },
   (table) => [
     // of conductors that make the first one at the same time, one wins
@@ -40,7 +40,7 @@ export const receipts = pgTable(
     keyFingerprint: text()
       .notNull()
       .references(() => receiptKeys.fingerprint),
-    signedAt: instant().notNull(),
+    signedAt: instantColumn().notNull(),
     /** The envelope, byte for byte as it is handed out. */
     envelope: text().notNull(),
   },

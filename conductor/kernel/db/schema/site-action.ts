@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { bigint, boolean, check, index, integer, jsonb, pgTable, primaryKey, text } from 'drizzle-orm/pg-core';
-import { instant, sequence } from '#conductor/kernel/db/schema/columns.ts';
+import { instantColumn, sequence } from '#conductor/kernel/db/schema/columns.ts';
 import { remarkColumn } from '#conductor/kernel/db/schema/remark-column.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { ActionClusters } from '#conductor/model/site/action-parameters.ts';
@@ -27,7 +27,7 @@ export const siteActions = pgTable(
     holder: text(),
     token: bigint({ mode: 'number' }).notNull().default(0),
     /** Without a holder: when the last one let go. */
-    expiresAt: instant(),
+    expiresAt: instantColumn(),
     /** The level of knowledge that a conductor needs to run it (`conductor-store.ts`). */
     needs: integer().notNull().default(2),
     /** Lease token of the last claim by a release that checks `needs`. Older releases never set it, so they can't claim such an action. */
@@ -62,11 +62,11 @@ export const siteActionGroups = pgTable(
     /** Why it failed: `2 of 4 nodes, 50 %; percent_successful_nodes asks for 90 %`, `ntp-node failed`. */
     reason: text(),
     misses: jsonb().$type<Miss[]>().notNull().default([]),
-    prepareStartedAt: instant(),
+    prepareStartedAt: instantColumn(),
     /** Its criteria were met after prepare. */
-    preparedAt: instant(),
-    deployStartedAt: instant(),
-    endedAt: instant(),
+    preparedAt: instantColumn(),
+    deployStartedAt: instantColumn(),
+    endedAt: instantColumn(),
   },
   (table) => [primaryKey({ columns: [table.actionId, table.name] })],
 );
@@ -87,14 +87,14 @@ export const siteActionNodes = pgTable(
     /** The phase is being broken off (timeout, stop), and why: it ends as a failure. */
     cancelling: text(),
     /** Since when: a node that does not come to rest in time is put into maintenance. */
-    cancelledAt: instant(),
+    cancelledAt: instantColumn(),
     /** The work that it does at present: `cleaning: erase_devices 40 %`. */
     doing: remarkColumn(),
     /** Why it failed, or a remark on its success: `it was deployed already`. */
     reason: remarkColumn(),
     /** Time when the phase began, moved later by each pause, so that pauses count for no limit. */
-    phaseStartedAt: instant(),
-    endedAt: instant(),
+    phaseStartedAt: instantColumn(),
+    endedAt: instantColumn(),
   },
   (table) => [primaryKey({ columns: [table.actionId, table.name] })],
 );
@@ -113,7 +113,7 @@ export const siteActionNotes = pgTable(
     /** 1 = always shown … 5 = every detail. */
     verbosity: integer().notNull().default(1),
     text: text().notNull(),
-    at: instant().notNull().defaultNow(),
+    at: instantColumn().notNull().defaultNow(),
   },
   (table) => [index().on(table.actionId, table.id)],
 );
@@ -126,7 +126,7 @@ export const siteActionCommands = pgTable(
     actionId: ofAction(),
     command: text().$type<'invoke' | 'pause' | 'unpause' | 'stop'>().notNull(),
     user: text(),
-    at: instant().notNull().defaultNow(),
+    at: instantColumn().notNull().defaultNow(),
   },
   (table) => [index().on(table.actionId)],
 );

@@ -1,5 +1,5 @@
 import { integer, jsonb, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core';
-import { instant, sequence } from '#conductor/kernel/db/schema/columns.ts';
+import { instantColumn, sequence } from '#conductor/kernel/db/schema/columns.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 
@@ -26,7 +26,7 @@ export const siteRevisions = pgTable('site_revisions', {
   kind: text().$type<'upload' | 'rollback'>().notNull(),
   rolledBackTo: integer(),
   createdBy: text(),
-  createdAt: instant().notNull().defaultNow(),
+  createdAt: instantColumn().notNull().defaultNow(),
 });
 export type SiteRevisionRow = typeof siteRevisions.$inferSelect;
 
@@ -57,7 +57,7 @@ export const siteRevisionTags = pgTable(
     /** Data of a site action's tag: `{"action": …, "flow": …}`. */
     data: jsonb().$type<JsonObject>().notNull().default({}),
     createdBy: text(),
-    createdAt: instant().notNull().defaultNow(),
+    createdAt: instantColumn().notNull().defaultNow(),
   },
   (table) => [primaryKey({ columns: [table.revisionId, table.tag] })],
 );
@@ -70,7 +70,7 @@ export const siteCredentials = pgTable('site_credentials', {
   /** Sealed (`conductor/kernel/secrets`). */
   password: text().notNull(),
   updatedBy: text(),
-  updatedAt: instant().notNull().defaultNow(),
+  updatedAt: instantColumn().notNull().defaultNow(),
 });
 export type SiteCredentialRow = typeof siteCredentials.$inferSelect;
 
@@ -89,9 +89,9 @@ export const siteNodes = pgTable('site_nodes', {
   /** `instance_uuid` of that deploy: another one's instance is not the site's. */
   instanceUuid: uuid(),
   actionId: text().notNull(),
-  deployedAt: instant().notNull().defaultNow(),
+  deployedAt: instantColumn().notNull().defaultNow(),
   /** null = it was deployed, and nobody has seen it in service since. */
-  inServiceAt: instant(),
+  inServiceAt: instantColumn(),
 });
 export type SiteNodeRow = typeof siteNodes.$inferSelect;
 
@@ -112,7 +112,7 @@ export const plugins = pgTable(
     /** Hash of tasks and files; empty = it was uploaded before this was kept. */
     contentHash: text().notNull().default(''),
     createdBy: text(),
-    createdAt: instant().notNull().defaultNow(),
+    createdAt: instantColumn().notNull().defaultNow(),
   },
   (table) => [primaryKey({ columns: [table.name, table.version] })],
 );

@@ -1,5 +1,5 @@
 import { boolean, integer, jsonb, pgTable, text, unique, uuid } from 'drizzle-orm/pg-core';
-import { identity, times } from '#conductor/kernel/db/schema/columns.ts';
+import { identity, timeColumns } from '#conductor/kernel/db/schema/columns.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 
 /** Steps that an operator prepares under a trait's name; a node whose instance asks for the trait gets them. */
@@ -8,7 +8,7 @@ export const deployTemplates = pgTable('deploy_templates', {
   /** A trait: `CUSTOM_RAID1`. */
   name: text().notNull().unique(),
   extra: jsonb().$type<JsonObject>().notNull().default({}),
-  ...times(),
+  ...timeColumns(),
 });
 export type DeployTemplateRow = typeof deployTemplates.$inferSelect;
 
@@ -42,7 +42,7 @@ export const runbooks = pgTable('runbooks', {
   /** The project that it belongs to; none = for callers without a project. */
   owner: text(),
   extra: jsonb().$type<JsonObject>().notNull().default({}),
-  ...times(),
+  ...timeColumns(),
 });
 export type RunbookRow = typeof runbooks.$inferSelect;
 
@@ -83,6 +83,6 @@ export const inspectionRules = pgTable('inspection_rules', {
   actions: jsonb().$type<readonly StoredRuleCall[]>().notNull().default([]),
   /** Conditions and actions of a sensitive rule, which nobody is shown. */
   sealed: text(),
-  ...times(),
+  ...timeColumns(),
 });
 export type InspectionRuleRow = typeof inspectionRules.$inferSelect;

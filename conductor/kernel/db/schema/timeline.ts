@@ -1,5 +1,5 @@
 import { integer, pgTable, primaryKey, text } from 'drizzle-orm/pg-core';
-import { instant } from '#conductor/kernel/db/schema/columns.ts';
+import { instantColumn } from '#conductor/kernel/db/schema/columns.ts';
 
 /**
  * The database as it was when the first conductor met it on a timeline: each promotion of a standby, and each restore of the
@@ -15,7 +15,7 @@ export const databaseTimelines = pgTable(
     nextXid: text().notNull(),
     /** The position in the log, `0/1920948`. */
     lsn: text().notNull(),
-    metAt: instant().notNull().defaultNow(),
+    metAt: instantColumn().notNull().defaultNow(),
     /** Answers that were given and are not there, in words; null = nothing that is known of. */
     behind: text(),
   },

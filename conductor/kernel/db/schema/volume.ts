@@ -1,5 +1,5 @@
 import { integer, jsonb, pgTable, text, unique } from 'drizzle-orm/pg-core';
-import { identity, times } from '#conductor/kernel/db/schema/columns.ts';
+import { identity, timeColumns } from '#conductor/kernel/db/schema/columns.ts';
 import { ofNode } from '#conductor/kernel/db/schema/node.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 
@@ -7,7 +7,7 @@ const common = () => ({
   ...identity(),
   nodeUuid: ofNode().notNull(),
   extra: jsonb().$type<JsonObject>().notNull().default({}),
-  ...times(),
+  ...timeColumns(),
 });
 
 /** How the node reaches remote storage: its initiator name, its address. */

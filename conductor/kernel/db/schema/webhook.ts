@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { index, integer, jsonb, pgTable, text, uuid } from 'drizzle-orm/pg-core';
-import { identity, instant, sequence, times } from '#conductor/kernel/db/schema/columns.ts';
+import { identity, instantColumn, sequence, timeColumns } from '#conductor/kernel/db/schema/columns.ts';
 import type { DeliveryState } from '#conductor/model/site/transitions.ts';
 
 /** Somebody who is notified of what happens to nodes. */
@@ -15,7 +15,7 @@ export const webhooks = pgTable('webhooks', {
   /** Only events of what this owner or lessee has; null = everything. */
   project: text(),
   createdBy: text(),
-  ...times(),
+  ...timeColumns(),
 });
 export type WebhookRow = typeof webhooks.$inferSelect;
 
@@ -35,15 +35,15 @@ export const webhookDeliveries = pgTable(
     body: jsonb().$type<Record<string, unknown>>().notNull(),
     state: text().$type<DeliveryState>().notNull().default('pending'),
     attempts: integer().notNull().default(0),
-    nextAttemptAt: instant().notNull().defaultNow(),
+    nextAttemptAt: instantColumn().notNull().defaultNow(),
     /** A conductor is at it until then; another may take it later. */
-    claimedUntil: instant(),
+    claimedUntil: instantColumn(),
     /** The conductor that has claimed it; null = a release before 0044 has. */
     claimedBy: text(),
     lastStatus: integer(),
     lastError: text(),
-    createdAt: instant().notNull().defaultNow(),
-    endedAt: instant(),
+    createdAt: instantColumn().notNull().defaultNow(),
+    endedAt: instantColumn(),
   },
   (table) => [
     index('webhook_deliveries_pending').on(table.webhookUuid, table.subject, table.id).where(sql`state = 'pending'`),

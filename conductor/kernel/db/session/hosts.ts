@@ -44,7 +44,7 @@ export function serverOf(url: string): Server {
 }
 
 /** To be called before a client connects. */
-export async function aim(client: Client, server: Server): Promise<void> {
+export async function pointAtServer(client: Client, server: Server): Promise<void> {
   const found = await server.find();
   if (found) Object.assign(client, found);
 }

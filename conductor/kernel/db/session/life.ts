@@ -22,7 +22,7 @@ export const selfFenceMs = 3_000;
 export const idleSessionMs = 4_000;
 
 /** Life of a process that is alone on its database: nobody could take its work. */
-export const undisputed: Life = {
+export const undisputedLife: Life = {
   requireAlive: () => undefined,
   signal: () => never.signal,
   trouble: () => undefined,

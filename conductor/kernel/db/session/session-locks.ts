@@ -1,6 +1,6 @@
 /* oxlint-disable unicorn/require-post-message-target-origin -- a thread's messages, not a window's */
 import { Worker } from 'node:worker_threads';
-import { createLife, idleSessionMs, type Life, undisputed } from '#conductor/kernel/db/session/life.ts';
+import { createLife, idleSessionMs, type Life, undisputedLife } from '#conductor/kernel/db/session/life.ts';
 import { lockKey } from '#conductor/kernel/db/session/lock-key.ts';
 import { type FromSession, serveSession, type ToSession } from '#conductor/kernel/db/session/watched-session.ts';
 
@@ -141,7 +141,7 @@ export function createSessionLocks(url: string, options: { readonly isAlone?: bo
   };
   return {
     lock,
-    life: life ?? undisputed,
+    life: life ?? undisputedLife,
     beginLife: () => life?.begin(),
     count: async () => {
       if (!life) return;

@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream';
 import { Client, escapeIdentifier } from 'pg';
 import type { Queryable } from '#conductor/kernel/db/query/queryable.ts';
-import { aim, type Server, serverOf } from '#conductor/kernel/db/session/hosts.ts';
+import { pointAtServer, type Server, serverOf } from '#conductor/kernel/db/session/hosts.ts';
 import { lockKey } from '#conductor/kernel/db/session/lock-key.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { retry } from '#shared/retry.ts';
@@ -83,7 +83,7 @@ export async function withClient<T>(url: string, work: (client: Client) => Promi
 }
 
 async function connectTo(server: Server, client: Client): Promise<void> {
-  await aim(client, server);
+  await pointAtServer(client, server);
   await client.connect();
 }
 
@@ -130,12 +130,12 @@ export function openSession(url: string, { answerMs, onOpen, onLost }: SessionOp
 }
 
 async function endInTime(client: Client): Promise<void> {
-  const timer = setTimeout(() => cut(client), goodbyeMs);
+  const timer = setTimeout(() => cutConnection(client), goodbyeMs);
   await client.end();
   clearTimeout(timer);
 }
 
-export function cut(client: Client): void {
+export function cutConnection(client: Client): void {
   (client as unknown as { readonly connection: { readonly stream: Duplex } }).connection.stream.destroy();
 }
 

@@ -1,5 +1,5 @@
 import type { Client } from 'pg';
-import { cut, openSession, setUpHolder } from '#conductor/kernel/db/session/session.ts';
+import { cutConnection, openSession, setUpHolder } from '#conductor/kernel/db/session/session.ts';
 
 /** A session that is asked by messages, so that it can be in a thread of its own, and goes on beating when the main one is busy. */
 export interface WatchedSessionOptions {
@@ -60,7 +60,7 @@ export function serveSession(
     try {
       return (await client.query<Record<string, unknown>>(text, [...values])).rows;
     } catch (error) {
-      cut(client);
+      cutConnection(client);
       throw error;
     }
   };

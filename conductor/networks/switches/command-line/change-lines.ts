@@ -185,6 +185,6 @@ function inGroups(ports: readonly string[]): string[][] {
 }
 
 /** Joins lines to fewer commands, where the system has a way. */
-export function joined(rows: SwitchRows, lines: readonly string[]): readonly string[] {
+export function joinChanges(rows: SwitchRows, lines: readonly string[]): readonly string[] {
   return lines.length > 0 && rows.joined ? rows.joined(lines) : lines;
 }

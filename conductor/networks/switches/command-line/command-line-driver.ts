@@ -9,7 +9,7 @@ import {
   type SwitchPortState,
   type SwitchTransport,
 } from '#conductor/networks/switch-driver.ts';
-import { changeLines, joined, wayBack } from '#conductor/networks/switches/command-line/change-lines.ts';
+import { changeLines, joinChanges, wayBack } from '#conductor/networks/switches/command-line/change-lines.ts';
 import type { OpenCommandLine } from '#conductor/networks/switches/command-line/command-line.ts';
 import type { ConnectedSwitch } from '#conductor/networks/switches/command-line/connected-switch.ts';
 import { requireEndpoint } from '#conductor/networks/switches/command-line/endpoint.ts';
@@ -208,7 +208,7 @@ async function applyWhole(
   const name = `baton-${randomBytes(4).toString('hex')}`;
   const first = await logins.current(signal);
   try {
-    const lines = joined(rows, changeLines(rows, settings, found, false, snapshot));
+    const lines = joinChanges(rows, changeLines(rows, settings, found, false, snapshot));
     await first.run([...transaction.open(name), ...vlanLines, ...lines, ...transaction.diff(name)], signal);
     await first.run(transaction.commit(name), signal);
   } catch (error) {
@@ -274,7 +274,7 @@ async function runChange(
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const line = await logins.current(signal);
-  const all = [...(rows.begin ?? []), ...vlanLines, ...joined(rows, lines), ...(rows.end ?? [])];
+  const all = [...(rows.begin ?? []), ...vlanLines, ...joinChanges(rows, lines), ...(rows.end ?? [])];
   try {
     await line.run(all, signal);
   } catch (error) {

@@ -31,7 +31,7 @@ export function oneByOne(
 export const commandTimeoutMs = 180_000;
 
 /** Shortens a switch's words for an error. */
-export const shortened = (words: string): string => words.trim().slice(0, 500);
+export const shortenAnswer = (words: string): string => words.trim().slice(0, 500);
 
 /** More than any switch prints for its ports. */
 export const maximumOutputBytes = 16 * 1024 * 1024;

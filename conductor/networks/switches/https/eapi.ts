@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type OpenCommandLine, shortened } from '#conductor/networks/switches/command-line/command-line.ts';
+import { type OpenCommandLine, shortenAnswer } from '#conductor/networks/switches/command-line/command-line.ts';
 import { parseAnswer } from '#conductor/networks/switches/command-line/lines/parse-answer.ts';
 import { openHttps } from '#conductor/networks/switches/https/https-client.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -52,7 +52,7 @@ export const eapi: OpenCommandLine = async (access) => {
       const { message, data } = said.error;
       const refused = commands[data.length - 2] ?? 'enable';
       const words = data.at(-1)?.errors?.join(' ').trim() || message;
-      throw new AppError('switch_error', `switch ${access.endpoint} refused ${refused}: ${shortened(words)}`);
+      throw new AppError('switch_error', `switch ${access.endpoint} refused ${refused}: ${shortenAnswer(words)}`);
     },
     isClosed: () => https.isClosed(),
     close: () => https.close(),

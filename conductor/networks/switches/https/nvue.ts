@@ -5,7 +5,7 @@ import {
   commandTimeoutMs,
   type OpenCommandLine,
   oneByOne,
-  shortened,
+  shortenAnswer,
 } from '#conductor/networks/switches/command-line/command-line.ts';
 import { parseAnswer } from '#conductor/networks/switches/command-line/lines/parse-answer.ts';
 import { type HttpsRequest, openHttps } from '#conductor/networks/switches/https/https-client.ts';
@@ -47,7 +47,7 @@ export const nvue: OpenCommandLine = async (access) => {
       if (answer.status < 300) return answer;
       throw new AppError(
         'switch_error',
-        `switch ${endpoint} refused ${line}: HTTP ${answer.status} ${shortened(answer.text())}`,
+        `switch ${endpoint} refused ${line}: HTTP ${answer.status} ${shortenAnswer(answer.text())}`,
       );
     };
   const runLine = async (line: string, signal: AbortSignal | undefined): Promise<string> => {
@@ -91,7 +91,7 @@ async function applyRevision(
   const made = await ask({ method: 'POST', path: '/revision' });
   const [name] = Object.keys(parseAnswer(Revisions, made.text()));
   if (name === undefined)
-    throw new AppError('switch_error', `switch ${endpoint} made no revision: ${shortened(made.text())}`);
+    throw new AppError('switch_error', `switch ${endpoint} made no revision: ${shortenAnswer(made.text())}`);
   const revision = encodeURIComponent(name);
   for (const body of [unset, set]) {
     if (Object.keys(body).length > 0) await ask({ method: 'PATCH', path: `/?rev=${revision}`, body });
@@ -106,7 +106,7 @@ async function applyRevision(
     if (state === 'applied' || state === 'applied_and_saved') return;
     const isFault = /fail|invalid|^ays|error/.test(state);
     if (isFault || Date.now() > deadline) {
-      const why = shortened(JSON.stringify(transition?.issue ?? {}));
+      const why = shortenAnswer(JSON.stringify(transition?.issue ?? {}));
       const code = isFault ? 'switch_error' : 'timeout';
       throw new AppError(code, `switch ${endpoint} did not apply its revision ${name}: state ${state}, ${why}`);
     }

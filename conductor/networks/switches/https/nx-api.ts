@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type OpenCommandLine, shortened } from '#conductor/networks/switches/command-line/command-line.ts';
+import { type OpenCommandLine, shortenAnswer } from '#conductor/networks/switches/command-line/command-line.ts';
 import { parseAnswer } from '#conductor/networks/switches/command-line/lines/parse-answer.ts';
 import { openHttps } from '#conductor/networks/switches/https/https-client.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -38,7 +38,7 @@ export const nxApi: OpenCommandLine = async (access) => {
       const at = results.findIndex(({ error }) => error !== undefined);
       const error = results[at]?.error;
       if (error) {
-        const words = shortened(error.data?.msg ?? error.message);
+        const words = shortenAnswer(error.data?.msg ?? error.message);
         throw new AppError('switch_error', `switch ${access.endpoint} refused ${commands[at]}: ${words}`);
       }
       if (results.length < commands.length) {

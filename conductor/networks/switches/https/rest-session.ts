@@ -1,4 +1,4 @@
-import { type OpenCommandLine, shortened } from '#conductor/networks/switches/command-line/command-line.ts';
+import { type OpenCommandLine, shortenAnswer } from '#conductor/networks/switches/command-line/command-line.ts';
 import { type HttpsClient, openHttps } from '#conductor/networks/switches/https/https-client.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { PeerRequest } from '#shared/peers/ask-peer.ts';
@@ -36,7 +36,7 @@ export function restSession(base: string): OpenCommandLine {
       // what is to go may have gone
       if (answer.status < 300 || (method === 'DELETE' && answer.status === 404)) return answer.text();
       if (method === 'GET' && answer.status === 404) return noResource;
-      const words = shortened(answer.text()) || `HTTP ${answer.status}`;
+      const words = shortenAnswer(answer.text()) || `HTTP ${answer.status}`;
       throw new AppError('switch_error', `switch ${endpoint} refused ${command}: ${words}`);
     };
     /** Ends when nothing is under way any more: what still was would take effect after what follows a failure. */
@@ -108,7 +108,7 @@ async function logIn(
   if (answer.status >= 300 || cookies.length === 0) {
     throw new AppError(
       'switch_error',
-      `switch ${endpoint} opened no session: HTTP ${answer.status} ${shortened(answer.text())}`,
+      `switch ${endpoint} opened no session: HTTP ${answer.status} ${shortenAnswer(answer.text())}`,
     );
   }
   const token = answer.headers['x-csrf-token'];

@@ -3,7 +3,7 @@ import type { SwitchAccess } from '#conductor/networks/switch-driver.ts';
 import {
   commandTimeoutMs,
   maximumOutputBytes,
-  shortened,
+  shortenAnswer,
 } from '#conductor/networks/switches/command-line/command-line.ts';
 import { openSsh, type SshClient } from '#conductor/networks/switches/command-line/ssh-client.ts';
 import { createUnframer, frame } from '#conductor/networks/switches/netconf/framing.ts';
@@ -71,7 +71,7 @@ function requireDone(reply: XmlElement, endpoint: string, name: string): void {
   const isBusy = tag === 'lock-denied' || tag === 'in-use';
   throw new AppError(
     isBusy ? 'busy' : 'switch_error',
-    `switch ${endpoint} refused ${name}: ${shortened(words.join('; '))}`,
+    `switch ${endpoint} refused ${name}: ${shortenAnswer(words.join('; '))}`,
   );
 }
 

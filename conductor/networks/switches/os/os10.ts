@@ -12,10 +12,10 @@ import {
   vlansInTable,
 } from '#conductor/networks/switches/command-line/lines/interface-sections.ts';
 import {
-  beginning,
   carriedBy,
   type KnownWords,
   knownPorts,
+  lineThatBegins,
 } from '#conductor/networks/switches/command-line/lines/known-ports.ts';
 import { linesNaming } from '#conductor/networks/switches/command-line/lines/named-elsewhere.ts';
 import { switchportWords } from '#conductor/networks/switches/command-line/lines/switchport-words.ts';
@@ -110,7 +110,7 @@ const namedApart = [/^source interface /, /^(no )?track /, /^(up|down)stream /, 
 
 const words: KnownWords = {
   networks: switchportWords.networks,
-  apart: [...switchportWords.apart, beginning('edge-port', 'default vlan-id')],
+  apart: [...switchportWords.apart, lineThatBegins('edge-port', 'default vlan-id')],
   // a routed port that advertises itself as a router is in use
   matters: (line, lines) =>
     lines.includes('no switchport') && /^(ip|ipv6) /.test(line) && !/^ip(v6)? (access-group|dhcp snooping) /.test(line),

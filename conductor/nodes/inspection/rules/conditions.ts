@@ -36,7 +36,11 @@ const conditions: Readonly<
 export const conditionArguments: Readonly<Record<string, Signature>> = conditions;
 
 /** Whether the condition holds. Pure. */
-export function holds({ loop, multiple = 'any', ...call }: RuleCall, subject: RuleSubject, matches: Matches): boolean {
+export function conditionHolds(
+  { loop, multiple = 'any', ...call }: RuleCall,
+  subject: RuleSubject,
+  matches: Matches,
+): boolean {
   const items = itemsOf(loop);
   if (items === undefined) return holdsOnce(call, subject, matches);
   const each = (item: unknown): boolean => holdsOnce(call, { ...subject, item: fillIn(item, subject) }, matches);

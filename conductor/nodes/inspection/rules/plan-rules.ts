@@ -1,7 +1,7 @@
 import type { JsonPatch } from '#conductor/kernel/json-patch.ts';
 import { TraitName } from '#conductor/model/trait-name.ts';
 import { withCapability, withoutCapability } from '#conductor/nodes/boot/boot-mode.ts';
-import { holds } from '#conductor/nodes/inspection/rules/conditions.ts';
+import { conditionHolds } from '#conductor/nodes/inspection/rules/conditions.ts';
 import { fillIn, type RuleSubject, textOf } from '#conductor/nodes/inspection/rules/fill-in.ts';
 import type { RuleMatches } from '#conductor/nodes/inspection/rules/match-apart.ts';
 import { type InspectionRule, itemsOf, type RuleCall, type Signature } from '#conductor/nodes/inspection-rule.ts';
@@ -100,7 +100,7 @@ export function planRules(rules: readonly InspectionRule[], given: RulesGiven, m
       draft.failure !== undefined ||
       draft.fault !== undefined ||
       !conditions.every((condition) =>
-        holds(condition, draft.subject, (regex, text) => matches(description, regex, text)),
+        conditionHolds(condition, draft.subject, (regex, text) => matches(description, regex, text)),
       )
     )
       continue;

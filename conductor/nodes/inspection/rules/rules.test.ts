@@ -1,13 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { holds } from '#conductor/nodes/inspection/rules/conditions.ts';
+import { conditionHolds } from '#conductor/nodes/inspection/rules/conditions.ts';
 import type { RuleSubject } from '#conductor/nodes/inspection/rules/fill-in.ts';
 import { planRules, type RulesGiven, type RulesPlan } from '#conductor/nodes/inspection/rules/plan-rules.ts';
 import { parseRulesFile } from '#conductor/nodes/inspection/rules/rules-file.ts';
 import type { InspectionRule, RuleCall } from '#conductor/nodes/inspection-rule.ts';
 
 const found = (regex: string, text: string): boolean => new RegExp(regex, 'u').test(text);
-const holdsHere = (condition: RuleCall, subject: RuleSubject): boolean => holds(condition, subject, found);
+const holdsHere = (condition: RuleCall, subject: RuleSubject): boolean => conditionHolds(condition, subject, found);
 const plan = (rules: readonly InspectionRule[], given: RulesGiven): RulesPlan =>
   planRules(rules, given, (_rule, regex, text) => found(regex, text));
 

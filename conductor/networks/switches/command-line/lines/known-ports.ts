@@ -56,7 +56,7 @@ export function carriedBy(
 }
 
 /** Words of lines that begin with one of these, with or without `no`. */
-export function beginning(...words: readonly string[]): RegExp {
+export function lineThatBegins(...words: readonly string[]): RegExp {
   return new RegExp(`^(no )?(${words.join('|')})( |$)`);
 }
 

@@ -1,4 +1,4 @@
-import { beginning, type KnownWords } from '#conductor/networks/switches/command-line/lines/known-ports.ts';
+import { type KnownWords, lineThatBegins } from '#conductor/networks/switches/command-line/lines/known-ports.ts';
 
 /** Lines of a port that Cisco's family of command lines shares. */
 
@@ -17,7 +17,7 @@ const networks: readonly RegExp[] = [
 ];
 
 const apart: readonly RegExp[] = [
-  beginning(
+  lineThatBegins(
     'shutdown',
     'speed',
     'duplex',

@@ -2,10 +2,10 @@ import { type FoundVlans, isolated, portVlans, readVlan, readVlans } from '#cond
 import { describedIn } from '#conductor/networks/switches/command-line/hold-ports.ts';
 import { vlanAfter } from '#conductor/networks/switches/command-line/lines/interface-sections.ts';
 import {
-  beginning,
   carriedBy,
   type KnownWords,
   knownPorts,
+  lineThatBegins,
 } from '#conductor/networks/switches/command-line/lines/known-ports.ts';
 import { linesNaming } from '#conductor/networks/switches/command-line/lines/named-elsewhere.ts';
 import { defaultVlan } from '#conductor/networks/switches/command-line/lines/switchport-lines.ts';
@@ -43,7 +43,7 @@ const words: KnownWords = {
     /^description .*$/,
   ],
   apart: [
-    beginning(
+    lineThatBegins(
       'shutdown',
       'mtu',
       'ip mtu',
