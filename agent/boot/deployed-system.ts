@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { sandboxArguments } from '#agent/boot/sandbox.ts';
 import { resolveInside } from '#agent/inject/resolve-inside.ts';
 import { findRootSubvolume, holdsSystem } from '#agent/inject/root-subvolume.ts';
-import type { ProbedPartition } from '#agent/storage/lsblk.ts';
 import { mountHarmless, withMounted } from '#agent/storage/file-systems/mount.ts';
+import type { ProbedPartition } from '#agent/storage/lsblk.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Run, RunOptions, RunResult } from '#shared/process/run.ts';
 

@@ -94,7 +94,7 @@ export function renderConfiguration(
   const timeout = Number(setting('GRUB_TIMEOUT') || 5);
   const asked = `${setting('GRUB_CMDLINE_LINUX')} ${setting('GRUB_CMDLINE_LINUX_DEFAULT')}`;
   // before the system's own words, the last of which counts
-  const params = `${isNamed ? `${quoted(`rootflags=subvol=${subvolume.slice(1)}`)} ` : ''}${words(asked)}`;
+  const params = `${isNamed ? `${quoteForGrub(`rootflags=subvol=${subvolume.slice(1)}`)} ` : ''}${words(asked)}`;
   return [
     "# Written when Baton deployed this system; the system's own update-grub takes its place.",
     ...(serial.startsWith('serial') ? [words(serial)] : []),

@@ -1,8 +1,8 @@
 import { stat } from 'node:fs/promises';
 import { resolveInside } from '#agent/inject/resolve-inside.ts';
 import { findRootSubvolume } from '#agent/inject/root-subvolume.ts';
-import type { BlockDevice, ProbedPartition } from '#agent/storage/lsblk.ts';
 import { mountHarmless, withMounted } from '#agent/storage/file-systems/mount.ts';
+import type { BlockDevice, ProbedPartition } from '#agent/storage/lsblk.ts';
 import { AppError, errorChain, errorCode } from '#shared/errors/app-error.ts';
 import type { InjectedFile } from '#shared/in-band/injected-file.ts';
 import type { Run } from '#shared/process/run.ts';

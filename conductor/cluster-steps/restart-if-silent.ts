@@ -1,6 +1,12 @@
 import { z } from 'zod';
 import { clusterArgs } from '#conductor/cluster-steps/cluster-step.ts';
-import { answersArg, secondsBetweenLooks, joinedArgs, whyNotJoined, whySilent } from '#conductor/cluster-steps/service-steps.ts';
+import {
+  answersArg,
+  joinedArgs,
+  secondsBetweenLooks,
+  whyNotJoined,
+  whySilent,
+} from '#conductor/cluster-steps/service-steps.ts';
 import { hasBeenReset } from '#conductor/flows/bmc/hold-power.ts';
 import { setPower, switchPower } from '#conductor/flows/conductor-steps/power.ts';
 import { noteOutput } from '#conductor/flows/log/flow-store.ts';

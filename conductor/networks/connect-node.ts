@@ -1,16 +1,7 @@
 import { isolated } from '#conductor/model/port-vlans.ts';
-import type { SwitchBond } from '#conductor/model/switch-bond.ts';
 import type { LldpNeighbour } from '#conductor/networks/compare-places.ts';
 import { findHeardSwitch, type PlaceOf, placeHeard } from '#conductor/networks/hear-switches.ts';
-import {
-  type Destination,
-  type NetworkPort,
-  noNeutron,
-  parseNetworkInterface,
-  planNetworkMove,
-  type SwitchPortMove,
-  type SwitchPortTarget,
-} from '#conductor/networks/network-interfaces.ts';
+import { noNeutron, parseNetworkInterface, planNetworkMove } from '#conductor/networks/network-interfaces.ts';
 import { findSwitch, type Networks, type SwitchEntry } from '#conductor/networks/networks-file.ts';
 import type { NeutronGroup } from '#conductor/networks/neutron/binding.ts';
 import { createNeutronConnector, type NeutronConnector } from '#conductor/networks/neutron/connect-by-neutron.ts';
@@ -24,20 +15,12 @@ import {
   type SwitchPortState,
   type SwitchRecording,
 } from '#conductor/networks/switch-driver.ts';
+import type { SwitchPortMove, SwitchPortTarget } from '#conductor/networks/switch-port-move.ts';
 import { createSwitchRounds, type OneWriter, type SwitchRounds } from '#conductor/networks/switch-rounds.ts';
 import { inSwitchSituation } from '#conductor/networks/switch-situation.ts';
+import type { Destination, NetworkPort, SwitchPortPlacement } from '#conductor/networks/vifs/network-port.ts';
 import { AppError, errorChain, isRetryable } from '#shared/errors/app-error.ts';
 import { limitAtOnce } from '#shared/in-parallel.ts';
-
-/** Where a port was read back to be. */
-export interface SwitchPortPlacement {
-  readonly port: NetworkPort;
-  /** A name of the networks file; null = isolated. */
-  readonly network: string | null;
-  /** The untagged one. */
-  readonly vlan: number | null;
-  readonly bond: SwitchBond | null;
-}
 
 export interface ConnectRequest {
   readonly nodeUuid: string;

@@ -5,11 +5,8 @@ import type { Fleet } from '#conductor/board/page/follow-fleet.ts';
 import { type Look, readLook, writeLook } from '#conductor/board/page/keep-look.ts';
 import { document, element, paint } from '#conductor/board/page/page.ts';
 import { scrollToRow, showWindow, windowOf } from '#conductor/board/page/show-window.ts';
-import { arrangeFleet } from '#conductor/board/render/fleet/arrange-fleet.ts';
 import { actionsForRows } from '#conductor/board/render/board-actions.ts';
-import { columnNames, type FleetColumnName, usualColumns } from '#conductor/board/render/fleet/fleet-columns.ts';
-import { html, nothing } from '#conductor/board/render/html.ts';
-import { type BoardRow, uuidOf } from '#conductor/board/render/render-board.ts';
+import { arrangeFleet } from '#conductor/board/render/fleet/arrange-fleet.ts';
 import {
   countFleet,
   renderColumnChoice,
@@ -19,6 +16,9 @@ import {
   renderRow,
   rowId,
 } from '#conductor/board/render/fleet/render-fleet.ts';
+import { columnNames, type FleetColumnName, usualColumns } from '#conductor/board/render/fleet-columns.ts';
+import { html, nothing } from '#conductor/board/render/html.ts';
+import { type BoardRow, uuidOf } from '#conductor/board/render/render-board.ts';
 
 /** The fleet's table: which rows it has, in which order, and which of them are chosen. */
 export interface FleetTable {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { parseLook } from '#conductor/board/page/keep-look.ts';
-import { usualColumns } from '#conductor/board/render/fleet/fleet-columns.ts';
+import { usualColumns } from '#conductor/board/render/fleet-columns.ts';
 
 const usual = { columns: usualColumns, sort: { column: 'node', isDown: false } };
 

@@ -1,6 +1,6 @@
 import { browser } from '#conductor/board/page/page.ts';
 import { type FleetSort } from '#conductor/board/render/fleet/arrange-fleet.ts';
-import { columnNames, type FleetColumnName, usualColumns } from '#conductor/board/render/fleet/fleet-columns.ts';
+import { columnNames, type FleetColumnName, usualColumns } from '#conductor/board/render/fleet-columns.ts';
 
 /** The columns that somebody has chosen, and their order; the browser keeps them, and nothing else. */
 export interface Look {

@@ -1,5 +1,5 @@
 import type { FlowSummaryView } from '#conductor/api/flows.ts';
-import { naturalKey } from '#conductor/board/render/fleet/fleet-columns.ts';
+import { naturalKey } from '#conductor/board/render/fleet-columns.ts';
 import { statusOf } from '#conductor/board/render/node-status.ts';
 import { type BoardNode, type BoardRow, nameOf, uuidOf } from '#conductor/board/render/render-board.ts';
 import { compareTexts } from '#shared/compare-texts.ts';
@@ -45,7 +45,7 @@ export function arrangeTroubles(flows: Iterable<FlowSummaryView>, nodes: Readonl
   const troubles = [...groups].map(([key, all]): Trouble => {
     const sorted = all
       .map((each) => ({ each, name: naturalKey(nameOf(each.row)) }))
-      .toSorted((a, b) => bySoonest(a.each.row, b.each.row) || compare(a.name, b.name))
+      .toSorted((a, b) => bySoonest(a.each.row, b.each.row) || compareTexts(a.name, b.name))
       .map(({ each }) => each);
     return {
       key,

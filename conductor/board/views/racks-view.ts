@@ -3,9 +3,8 @@ import type { Fleet } from '#conductor/board/page/follow-fleet.ts';
 import { decodeAddress } from '#conductor/board/page/page.ts';
 import type { Item } from '#conductor/board/page/paint-items.ts';
 import type { Picture, View, ViewButton } from '#conductor/board/page/show-view.ts';
-import { arrangeRacks, type Rack } from '#conductor/board/render/fleet/arrange-racks.ts';
 import { actionsForRows } from '#conductor/board/render/board-actions.ts';
-import { type Html, html, nothing } from '#conductor/board/render/html.ts';
+import { arrangeRacks, type Rack } from '#conductor/board/render/fleet/arrange-racks.ts';
 import {
   isBigRoom,
   rackId,
@@ -13,6 +12,7 @@ import {
   renderRackCard,
   renderRacksNote,
 } from '#conductor/board/render/fleet/render-racks.ts';
+import { type Html, html, nothing } from '#conductor/board/render/html.ts';
 
 /** Nothing is read beside the fleet, which is followed. */
 const againMs = 3_600_000;
@@ -21,7 +21,8 @@ const minuteMs = 60_000;
 /** `#racks/`: all racks; `#racks/r7`: that one, whose nodes may be acted on. */
 export const racksView: View = {
   title: 'Racks',
-  read: async (rest, { fleet, role }) => (rest === '' ? pictureRacks(fleet) : pictureRack(fleet, decodeAddress(rest), role)),
+  read: async (rest, { fleet, role }) =>
+    rest === '' ? pictureRacks(fleet) : pictureRack(fleet, decodeAddress(rest), role),
 };
 
 function pictureRacks(fleet: Fleet): Picture {

@@ -3,9 +3,8 @@ import { parse } from 'yaml';
 import { readBmcAddress } from '#conductor/cli/import/bmc-address.ts';
 import { type Fleet, type FleetNode, givenFields, listIn, objectIn, textIn } from '#conductor/cli/import/fleet.ts';
 import type { Json } from '#conductor/cli/shell/api-client.ts';
-import { usageError } from '#conductor/cli/shell/command.ts';
-import { parseMacAddress } from '#shared/mac-address.ts';
 import { usageError } from '#conductor/cli/shell/usage-error.ts';
+import { parseMacAddress } from '#shared/mac-address.ts';
 
 /**
  * Reads machines as MAAS prints them, with their power parameters. Pure.
@@ -160,7 +159,7 @@ function readPower(kind: string, power: Json): ReturnType<typeof readBmcAddress>
 /** Reads how MAAS opens a session (src/provisioningserver/drivers/power/ipmi.py): as OPERATOR where it says nothing. */
 function readIpmiOptions(power: Json): Json {
   const level = (textIn(power, 'privilege_level') ?? 'OPERATOR').toUpperCase();
-  return given({
+  return givenFields({
     ipmi_priv_level: level === 'ADMIN' ? 'ADMINISTRATOR' : level,
     ipmi_cipher_suite: textIn(power, 'cipher_suite_id'),
   });
@@ -193,7 +192,7 @@ function readCards(machine: Json, name: string): Cards {
       // names of port groups are taken once for all nodes
       name: `${name}-${textIn(bond, 'name') ?? 'bond'}`,
       members: new Set(listIn(bond, 'parents').map(String)),
-      fields: given({
+      fields: givenFields({
         address: parseMacAddress(textIn(bond, 'mac_address') ?? ''),
         mode: textIn(bond, 'params', 'bond_mode'),
       }),

@@ -2,9 +2,8 @@ import { readBmcAddress } from '#conductor/cli/import/bmc-address.ts';
 import { type Fleet, type FleetNode, givenFields, listIn, objectIn, textIn } from '#conductor/cli/import/fleet.ts';
 import { type FoundLogin, keyOf, type Manifests, namesOf, namespaceOf } from '#conductor/cli/import/read-manifests.ts';
 import type { Json } from '#conductor/cli/shell/api-client.ts';
-import { usageError } from '#conductor/cli/shell/command.ts';
-import { parseMacAddress } from '#shared/mac-address.ts';
 import { usageError } from '#conductor/cli/shell/usage-error.ts';
+import { parseMacAddress } from '#shared/mac-address.ts';
 
 /** States of a host in which its own system runs (baremetal-operator, apis/metal3.io/v1alpha1). */
 const runningStates = new Set(['provisioned', 'externally provisioned']);

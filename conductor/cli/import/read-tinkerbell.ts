@@ -1,11 +1,18 @@
 import { isIPv6 } from 'node:net';
 import { readBmcAddress } from '#conductor/cli/import/bmc-address.ts';
-import { type Fleet, type FleetNode, givenFields, listIn, objectIn, onlyOf, textIn } from '#conductor/cli/import/fleet.ts';
+import {
+  type Fleet,
+  type FleetNode,
+  givenFields,
+  listIn,
+  objectIn,
+  onlyOf,
+  textIn,
+} from '#conductor/cli/import/fleet.ts';
 import { type FoundLogin, keyOf, type Manifests, namesOf, namespaceOf } from '#conductor/cli/import/read-manifests.ts';
 import type { Json } from '#conductor/cli/shell/api-client.ts';
-import { usageError } from '#conductor/cli/shell/command.ts';
-import { parseMacAddress } from '#shared/mac-address.ts';
 import { usageError } from '#conductor/cli/shell/usage-error.ts';
+import { parseMacAddress } from '#shared/mac-address.ts';
 
 /**
  * Reads Hardware, the Machines of its BMCs and their Secrets. No object of Tinkerbell's says for sure whether a machine

@@ -1,6 +1,6 @@
 import type { FlowSummaryView } from '#conductor/api/flows.ts';
 import { parseFilter } from '#conductor/board/render/fleet/filter-rows.ts';
-import { type FleetColumn, type FleetColumnName, fleetColumns } from '#conductor/board/render/fleet/fleet-columns.ts';
+import { type FleetColumn, type FleetColumnName, fleetColumns } from '#conductor/board/render/fleet-columns.ts';
 import { type BoardNode, type BoardRow, uuidOf } from '#conductor/board/render/render-board.ts';
 import { compareTexts } from '#shared/compare-texts.ts';
 

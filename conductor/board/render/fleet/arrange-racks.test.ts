@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import type { FlowSummaryView } from '#conductor/api/flows.ts';
 import { arrangeRacks, type Rack } from '#conductor/board/render/fleet/arrange-racks.ts';
-import type { BoardNode } from '#conductor/board/render/render-board.ts';
 import { isBigRoom, renderRack, renderRackCard } from '#conductor/board/render/fleet/render-racks.ts';
+import type { BoardNode } from '#conductor/board/render/render-board.ts';
 import { boardNode } from '#conductor/board/testing/board-node.ts';
 import { textOf } from '#conductor/board/testing/text-of.ts';
 

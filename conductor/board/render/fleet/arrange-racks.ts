@@ -1,5 +1,5 @@
 import type { FlowSummaryView } from '#conductor/api/flows.ts';
-import { naturalKey } from '#conductor/board/render/fleet/fleet-columns.ts';
+import { naturalKey } from '#conductor/board/render/fleet-columns.ts';
 import { type NodeStatus, statusNames, statusOf } from '#conductor/board/render/node-status.ts';
 import { type BoardNode, type BoardRow, nameOf } from '#conductor/board/render/render-board.ts';
 import { compareTexts } from '#shared/compare-texts.ts';
@@ -70,4 +70,3 @@ function arrangeRack(
   });
   return { name, members, counts };
 }
-

@@ -1,4 +1,4 @@
-import { naturalKey } from '#conductor/board/render/fleet/fleet-columns.ts';
+import { naturalKey } from '#conductor/board/render/fleet-columns.ts';
 import type { BoardNode } from '#conductor/board/render/render-board.ts';
 import { compareTexts } from '#shared/compare-texts.ts';
 

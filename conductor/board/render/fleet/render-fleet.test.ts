@@ -1,10 +1,16 @@
 import { expect, test } from 'vitest';
 import type { FlowSummaryView } from '#conductor/api/flows.ts';
 import { arrangeFleet, type FleetSort } from '#conductor/board/render/fleet/arrange-fleet.ts';
-import { fleetColumns, naturalKey, usualColumns } from '#conductor/board/render/fleet/fleet-columns.ts';
+import {
+  countFleet,
+  renderCounts,
+  renderHead,
+  renderNoRows,
+  renderRow,
+} from '#conductor/board/render/fleet/render-fleet.ts';
+import { fleetColumns, naturalKey, usualColumns } from '#conductor/board/render/fleet-columns.ts';
 import { html, joined } from '#conductor/board/render/html.ts';
 import { type BoardNode, nameOf } from '#conductor/board/render/render-board.ts';
-import { countFleet, renderCounts, renderHead, renderNoRows, renderRow } from '#conductor/board/render/fleet/render-fleet.ts';
 import { boardNode } from '#conductor/board/testing/board-node.ts';
 import { textOf } from '#conductor/board/testing/text-of.ts';
 

@@ -4,7 +4,7 @@ import {
   type FleetColumn,
   type FleetColumnName,
   fleetColumns,
-} from '#conductor/board/render/fleet/fleet-columns.ts';
+} from '#conductor/board/render/fleet-columns.ts';
 import { type Html, html, joined } from '#conductor/board/render/html.ts';
 import { statusOf } from '#conductor/board/render/node-status.ts';
 import { type BoardNode, type BoardRow, nameOf, uuidOf } from '#conductor/board/render/render-board.ts';

@@ -1,10 +1,10 @@
 import type { ActionAnswer, ActionGroupAnswer, ActionNodeAnswer, ActionStepAnswer } from '#conductor/api/actions.ts';
 import { formatClock, formatMoment } from '#conductor/board/render/clock.ts';
-import { drawGraph, isPartial, partialShape, stageShapes } from '#conductor/board/render/site/draw-graph.ts';
 import { foreign, type Html, type HtmlValue, html, joined, nothing, renderTime } from '#conductor/board/render/html.ts';
 import { renderNodeLink } from '#conductor/board/render/render-board.ts';
 import { renderSome, renderTable, type TableRow } from '#conductor/board/render/render-table.ts';
 import { renderCommand, renderProse } from '#conductor/board/render/render-words.ts';
+import { drawGraph, isPartial, partialShape, stageShapes } from '#conductor/board/render/site/draw-graph.ts';
 import { formatDuration, spanMs } from '#conductor/cli/shell/format-units.ts';
 
 export interface SitePicture {
