@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { noteSilence } from '#conductor/flows/log/note-silence.ts';
 import { loadStepContext, type Work } from '#conductor/flows/load-step-context.ts';
+import { noteSilence } from '#conductor/flows/log/note-silence.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';

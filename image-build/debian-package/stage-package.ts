@@ -90,7 +90,8 @@ const completionFiles = {
 
 /** Writes the man page, and completions for the shells. */
 async function writeCommandHelp(tree: string): Promise<void> {
-  for (const { shell, render } of completionShells) await write(join(tree, completionFiles[shell]), render(commands));
+  for (const { shell, render } of completionShells)
+    await writeStaged(join(tree, completionFiles[shell]), render(commands));
   const page = manPage(commands, settingsHelp, packageJson.version);
   const file = join(tree, 'usr/share/man/man1/baton.1.gz');
   await mkdir(dirname(file), { recursive: true });

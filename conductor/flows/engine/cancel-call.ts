@@ -1,6 +1,6 @@
 import type { EngineContext } from '#conductor/flows/context.ts';
+import type { CallsAtWork } from '#conductor/flows/load-step-context.ts';
 import { findOpenFlow } from '#conductor/flows/log/flow-store.ts';
-import type { CallsAtWork } from '#conductor/flows/step-context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /**

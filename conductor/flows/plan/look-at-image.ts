@@ -1,7 +1,7 @@
 import type { PlanDestroys } from '#conductor/flows/plan/plan-destroys.ts';
 import { describePeerEnd } from '#conductor/model/certificate-end.ts';
-import type { JsonObject } from '#conductor/model/json-object.ts';
 import { type PlanFacts, type PlannedStep, stepKey } from '#conductor/model/flows/planned-step.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import { askPeerForHeaders, type PeerRequest } from '#shared/peers/ask-peer.ts';
 import { checkOutboundUrl, type OutboundRules, outboundAgent } from '#shared/peers/outbound-url.ts';

@@ -1,5 +1,5 @@
 import { jsonb, pgTable, text } from 'drizzle-orm/pg-core';
-import { instant } from '#conductor/kernel/db/schema/columns.ts';
+import { instantColumn } from '#conductor/kernel/db/schema/columns.ts';
 import { ofNode } from '#conductor/kernel/db/schema/node.ts';
 import type { MeasuredBoot } from '#conductor/model/tpm/measured-boot.ts';
 import type { BootVerdict } from '#shared/wire/attestation.ts';
@@ -13,14 +13,14 @@ export const nodeTpms = pgTable('node_tpms', {
   ekCertificate: text(),
   /** Boot that later ones are compared with; null = none has been measured with a log. */
   acceptedBoot: jsonb().$type<MeasuredBoot>(),
-  acceptedAt: instant().notNull().defaultNow(),
+  acceptedAt: instantColumn().notNull().defaultNow(),
   /** User who has accepted it; null = it was the first that the node was seen with. */
   acceptedBy: text(),
   /** Key of the newest boot. Another one than `ekPublic` is another machine. */
   seenEkPublic: text().notNull(),
   seenEkCertificate: text(),
   seenBoot: jsonb().$type<MeasuredBoot>(),
-  seenAt: instant().notNull().defaultNow(),
+  seenAt: instantColumn().notNull().defaultNow(),
   verdict: text().$type<BootVerdict>().notNull(),
   /** Sentences. */
   reasons: jsonb().$type<string[]>().notNull(),
