@@ -7,6 +7,7 @@ import { isProduct, readSources } from './house/read-sources.ts';
 /** All other folders read the outside. */
 const readNothing: Readonly<Record<string, string>> = {
   'agent/image/chunks/': 'our own index, proved by digests',
+  'agent/image/one-chunk/': 'a chunk, proved by its digest',
   'agent/image/neighbours/': 'our own agents, proved by digests',
   'agent/image/qcow2/': 'numbers of a table, held against the bytes of the file',
   'conductor/agents/': 'answers that shared/wire has parsed',
