@@ -21,7 +21,7 @@ const readNothing: Readonly<Record<string, string>> = {
   'conductor/http/': 'requests',
   'conductor/images/': 'files of our own',
   'conductor/kernel/': 'our own rows',
-  'conductor/model/': 'words of our own',
+  'conductor/model/(?!tpm)': 'words of our own',
   'conductor/networks/(?!neutron|switches)': "settings of an operator's file",
   'conductor/nodes/(?!inspection|ports)': 'our own rows',
   'conductor/sites/': "an operator's documents",

@@ -36,6 +36,7 @@ export const allowedFacts: Readonly<Record<Shape, Allowed>> = {
     'conductor/cluster/kubernetes/drain-node.ts': [1, 'Kubernetes leaves out 0 seconds'],
     'conductor/cluster/kubernetes/node-watch.ts': [1, "Kubernetes' own word for it"],
     'conductor/cluster/kubernetes/client/share-cluster.ts': [1, 'a cluster of its own, that is not open'],
+    'conductor/model/tpm/public-area.ts': [1, 'an exponent of 0 is 65537 (TPM 2.0 Library Part 2, 12.2.3.5)'],
     'conductor/drivers/ipmi/driver-info.ts': [1, 'no bridging, of a field that is absent; other words are refused'],
     'conductor/drivers/ipmi/ipmitool.ts': [1, 'none was before: no wait'],
     'conductor/drivers/redfish/bios/bios.ts': [1, 'a field of some; the settings themselves are compared'],

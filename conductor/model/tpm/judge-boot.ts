@@ -56,12 +56,11 @@ function judgeServed(
   predicted: BootFacts['predicted'],
 ): { readonly changes: readonly string[]; readonly unproved: readonly string[] } {
   if ('problem' in predicted) return { changes: [], unproved: [predicted.problem] };
-  const [first] = differences(events, predicted);
   const isServed = measured.programs.includes(predicted.program);
   if (!isServed) return { changes: ['the boot loader is not the one that was served (PCR 4)'], unproved: [] };
   const others = measured.programs.length - 1;
   return {
-    changes: first === undefined ? [] : [first],
+    changes: differences(events, predicted),
     unproved:
       others === 0
         ? []

@@ -32,8 +32,8 @@ export function summariseBoot(log: EventLog, pcrs: PcrValues): MeasuredBoot {
     variables.set(variable.name, event.digest);
     if (variable.name === 'SecureBoot') secureBoot = variable.value.length === 1 && variable.value[0] === 1;
   }
-  const [version] = ofType(log, 0, eventType.firmwareVersion).filter(isProved);
-  const firmwareVersion = version && readText(version.data);
+  const versions = ofType(log, 0, eventType.firmwareVersion).filter(isProved);
+  const firmwareVersion = [...new Set(versions.map(({ data }) => readText(data)))].filter(Boolean).join(', ');
   const programs = log.events.filter(({ pcr, type }) => pcr === 4 && programTypes.has(type));
   return {
     pcrs: Object.fromEntries([...pcrs].map(([pcr, value]) => [String(pcr), value])),
