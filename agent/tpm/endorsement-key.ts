@@ -1,6 +1,6 @@
 import { algorithms, hasP256 } from '#agent/tpm/capabilities.ts';
 import { type KeyAlgorithm, makeKey, type TpmKey, uniqueSizes } from '#agent/tpm/make-key.ts';
-import { readNvIndex } from '#agent/tpm/nv-index.ts';
+import { readMakersIndex } from '#agent/tpm/nv-index.ts';
 import type { Tpm } from '#agent/tpm/tpm.ts';
 import { numbers } from '#agent/tpm/tpm-bytes.ts';
 
@@ -26,14 +26,16 @@ export interface EndorsementKey extends TpmKey {
 }
 
 /**
- * Makes the TPM's endorsement key, which is the same at each boot: of the algorithm for which the TPM has a certificate;
- * without one of NIST P-256 where it has that, else of RSA.
+ * Makes the TPM's endorsement key, which is the same at each boot: of the algorithm for which the TPM's maker has put a
+ * certificate into it; without one of NIST P-256 where it has that, else of RSA. Nothing that an operating system may do to
+ * the TPM's memory changes the choice, for the key is the machine's identity.
  * @throws AppError as `execute` does; where the choice can't be read none is made, for another key is another machine
  */
 export async function makeEndorsementKey(tpm: Tpm): Promise<EndorsementKey> {
   for (const [algorithm, index] of certificates) {
-    const content = await readNvIndex(tpm, index);
-    if (content !== undefined) return { ...(await make(tpm, algorithm)), certificate: trimCertificate(content) };
+    const place = await readMakersIndex(tpm, index);
+    if (place === undefined) continue;
+    return { ...(await make(tpm, algorithm)), certificate: place.content && trimCertificate(place.content) };
   }
   return { ...(await make(tpm, (await hasP256(tpm)) ? 'ecc' : 'rsa')), certificate: undefined };
 }

@@ -161,32 +161,74 @@ describe('a TPM 2.0', () => {
     expect(ofMaker.includes(publicPart.subarray(-256))).toBe(true);
   });
 
+  /** Defines the place of a certificate, as the TPM's maker does or an operating system. */
+  const define = (by: 'owner' | 'platform', index: string, size: number, attributes: string): Promise<string> => {
+    const all = by === 'platform' ? `${attributes}|platformcreate` : attributes;
+    return swtpm.tool('tpm2_nvdefine', index, '--hierarchy', by, '--size', String(size), '--attributes', all);
+  };
+  const fill = async (by: 'owner' | 'platform', index: string, content: Buffer): Promise<string> =>
+    swtpm.tool('tpm2_nvwrite', index, '--hierarchy', by, '--input', await file('content', content));
+  const readKey = async (): Promise<{ algorithm: string; publicPart: Buffer; certificate: Buffer | undefined }> => {
+    const { algorithm, publicPart, certificate } = await makeEndorsementKey(await openTpm());
+    await closeTpm();
+    return { algorithm, publicPart, certificate };
+  };
+
   test('a certificate for P-256 is preferred, read in pieces and cut to its length', async () => {
     await start();
     const certificate = Buffer.concat([Buffer.from([0x30, 0x82, 0x03, 0xe8]), Buffer.alloc(1000, 7)]);
-    const content = await file('certificate', Buffer.concat([certificate, Buffer.alloc(196, 0xff)]));
-    await swtpm.tool('tpm2_nvdefine', '0x01c0000a', '--size', '1200', '--attributes', 'ownerread|ownerwrite|authread');
-    const empty = await makeEndorsementKey(await openTpm());
-    expect(empty.algorithm).toBe('rsa'); // nothing was written there
-    await closeTpm();
-    await swtpm.tool('tpm2_nvwrite', '0x01c0000a', '--hierarchy', 'owner', '--input', content);
-    expect(await makeEndorsementKey(await openTpm())).toMatchObject({ algorithm: 'ecc', certificate });
+    await define('platform', '0x01c0000a', 1200, 'ppread|ppwrite|ownerread|authread');
+    expect((await readKey()).algorithm).toBe('rsa'); // nothing was written there
+    await fill('platform', '0x01c0000a', Buffer.concat([certificate, Buffer.alloc(196, 0xff)]));
+    expect(await readKey()).toMatchObject({ algorithm: 'ecc', certificate });
+  });
+
+  test.each([
+    { certificate: true, algorithm: 'rsa', index: '0x01c0000a' },
+    { certificate: false, algorithm: 'ecc', index: '0x01c00002' },
+    { certificate: false, algorithm: 'ecc', index: '0x01c0000a' },
+  ])(
+    'an operating system that defines, fills and undefines $index changes nothing of the $algorithm key (certificate: $certificate)',
+    async ({ certificate, algorithm, index }) => {
+      await start({ certificate });
+      const before = await readKey();
+      expect(before.algorithm).toBe(algorithm);
+      await define('owner', index, 4, 'ownerread|ownerwrite|authread');
+      expect(await readKey()).toEqual(before);
+      await fill('owner', index, Buffer.from([0x30, 0x82, 0, 0]));
+      expect(await readKey()).toEqual(before);
+      await swtpm.tool('tpm2_nvundefine', index, '--hierarchy', 'owner');
+      // nor does one that it lets nobody read
+      await define('owner', index, 4, 'ownerwrite|policyread');
+      await fill('owner', index, Buffer.alloc(4));
+      expect(await readKey()).toEqual(before);
+    },
+  );
+
+  test("an operating system can neither pass an index off as the maker's nor undefine the maker's", async () => {
+    await start();
+    await expect(define('owner', '0x01c0000a', 4, 'ownerread|ownerwrite|authread|platformcreate')).rejects.toThrow(
+      /inconsistent attributes/,
+    );
+    await expect(swtpm.tool('tpm2_nvundefine', '0x01c00002', '--hierarchy', 'owner')).rejects.toThrow(
+      /NV access authorization fails/,
+    );
+  });
+
+  test("the maker's empty index that an operating system may fill decides before it is filled as after", async () => {
+    await start({ certificate: false });
+    await define('platform', '0x01c00002', 4, 'ppread|ppwrite|ownerread|ownerwrite|authread');
+    const before = await readKey();
+    expect(before).toMatchObject({ algorithm: 'rsa', certificate: undefined });
+    await fill('owner', '0x01c00002', Buffer.alloc(4));
+    expect(await readKey()).toEqual({ ...before, certificate: Buffer.alloc(4) });
   });
 
   test('a certificate that may not be read is not taken for none: that would make another key', async () => {
     await start();
-    await swtpm.tool('tpm2_nvdefine', '0x01c0000a', '--size', '4', '--attributes', 'ownerwrite|policyread');
-    await swtpm.tool(
-      'tpm2_nvwrite',
-      '0x01c0000a',
-      '--hierarchy',
-      'owner',
-      '--input',
-      await file('four', Buffer.alloc(4)),
-    );
-    await expect(makeEndorsementKey(await openTpm())).rejects.toThrow(
-      'index 0x01c0000a of the TPM can be read with a password only',
-    );
+    await define('platform', '0x01c0000a', 4, 'ppwrite|policyread');
+    await fill('platform', '0x01c0000a', Buffer.alloc(4));
+    await expect(readKey()).rejects.toThrow('index 0x01c0000a of the TPM can be read with a password only');
   });
 
   test('one that measures with SHA-1 alone is refused in words', async () => {
