@@ -10,6 +10,11 @@ const known = [
   { ...bareSetting('AdminPassword', null), attribute_type: 'Password', min_length: 8, max_length: 32 },
   { ...bareSetting('Link', 'Auto'), attribute_type: 'Enumeration', allowable_values: ['Auto', 'Gen3', 'Gen4'] },
   { ...bareSetting('Version', '1.0'), attribute_type: 'String', read_only: true },
+  {
+    ...bareSetting('Mode', 'ModeA'),
+    attribute_type: 'Enumeration',
+    allowable_values: ['ModeA', 'Dual Link', 'Enabled'],
+  },
 ];
 
 describe('checkSettings', () => {
@@ -41,7 +46,10 @@ describe('checkSettings', () => {
   test.each([
     ['Version', '2.0', 'it is read only (its value is 1.0)'],
     ['BootMode', 'Legacy', "'Legacy' is not possible; it must be one of Uefi, Bios"],
+    ['BootMode', 'Bois', "'Bois' is not possible; it must be one of Uefi, Bios; did you mean Bios?"],
     ['Link', 'Gen5', "'Gen5' is not possible; it must be one of Auto, Gen3, Gen4"],
+    ['Mode', 'ModeB', "'ModeB' is not possible; it must be one of ModeA, Dual Link, Enabled; did you mean ModeA?"],
+    ['Mode', 'Enable', "'Enable' is not possible; it must be one of ModeA, Dual Link, Enabled; did you mean Enabled?"],
     ['Cores', '17', "'17' is not possible; it must be an integer from 1 up to 16"],
     ['AssetTag', 'rack7', "'rack7' has 5 characters; it must have at least 0 and at most 4"],
     ['AdminPassword', 'hunter2', 'the password has 7 characters; it must have at least 8 and at most 32'],
@@ -64,13 +72,14 @@ describe('checkSettings', () => {
 
   test.each([
     ['BootMode', 'uefi', 'did you mean Uefi?'],
-    ['BootMode', 'Bois', 'did you mean Bios?'],
-    ['Link', 'Gne4', 'did you mean Gen4?'],
+    ['Link', 'gen_4', 'did you mean Gen4?'],
+    ['Mode', 'dual-link', 'did you mean Dual Link?'],
+    ['Mode', ' ModeA', 'did you mean ModeA?'],
     ['Cores', 'many', "Cores: 'many' is not possible"],
     ['Turbo', 'on', "Turbo: 'on' is neither true nor false"],
     ['Coers', '4', 'did you mean Cores?'],
     ['Nope', 'x', 'no such setting; settings are BootMode, Cores'],
-  ])('%s = %s is misspelt, or nothing that a BMC takes: refused before', (name, value, message) => {
+  ])('%s = %s is spelt otherwise, or nothing that a BMC takes: refused before', (name, value, message) => {
     expect(() => checkSettings(known, [{ name, value }], 'registry')).toThrow(message);
   });
 
@@ -78,7 +87,7 @@ describe('checkSettings', () => {
     const fan = { ...bareSetting('Fan', 'Lows'), attribute_type: 'Enumeration', allowable_values: ['Low', 'High'] };
     expect(() => checkSettings([fan], [{ name: 'Fan', value: 'Lows' }], 'registry')).not.toThrow();
     expect(listDoubtful([fan], [{ name: 'Fan', value: 'Lows' }])).toEqual([]);
-    expect(() => checkSettings([fan], [{ name: 'Fan', value: 'Highs' }], 'registry')).toThrow('did you mean High?');
+    expect(() => checkSettings([fan], [{ name: 'Fan', value: 'HIGH' }], 'registry')).toThrow('did you mean High?');
   });
 
   test('every fault is named, and no password', () => {
@@ -99,9 +108,9 @@ describe('checkSettings', () => {
 test('hasValue compares by type', () => {
   expect(
     known.map((setting) =>
-      hasValue(setting, ['Uefi', '08', 'TRUE', '', 'x', 'Auto', '1'][known.indexOf(setting)] ?? ''),
+      hasValue(setting, ['Uefi', '08', 'TRUE', '', 'x', 'Auto', '1', 'Enabled'][known.indexOf(setting)] ?? ''),
     ),
-  ).toEqual([true, true, true, true, false, true, false]);
+  ).toEqual([true, true, true, true, false, true, false, false]);
   expect(hasValue(undefined, '')).toBe(false);
 });
 

@@ -24,8 +24,8 @@ type Authority = 'firmware' | 'registry';
 /**
  * Checks what is asked for against what is known of the settings. Nothing known = nothing refused. A registry advises, and
  * the BMC decides: another setting may free one that is read only there, even in the same request, and a BIOS of another
- * version has other values. Refused before anything is touched is only what no BMC takes (text for a number) and what is
- * near a listed value, and so misspelt.
+ * version has other values. Refused before anything is touched is only what no BMC takes (text for a number) and what
+ * differs from a listed value in no more than case, blanks, hyphens and underscores.
  * @throws AppError `invalid_argument` that names every faulty setting and what would be right.
  */
 export function checkSettings(
@@ -47,7 +47,7 @@ export function checkSettings(
 
 function unknownSetting(name: string, known: readonly BiosSetting[]): string {
   const names = known.map((setting) => setting.name);
-  const meant = misspelt(name, names);
+  const meant = probablyMeant(name, names);
   if (meant !== undefined) return `no such setting; did you mean ${meant}?`;
   const more = names.length > maxNames ? ` and ${names.length - maxNames} more` : '';
   return `no such setting; settings are ${names.slice(0, maxNames).join(', ')}${more}`;
@@ -87,26 +87,22 @@ function surely(setting: BiosSetting, value: string): string | undefined {
       return valueFault(setting, value);
     case 'Integer':
       return isInteger(value) ? undefined : valueFault(setting, value);
-    default: {
-      const fault = allowableFault(setting, value);
-      const meant = fault === undefined ? undefined : misspelt(value, setting.allowable_values ?? []);
-      return meant === undefined ? undefined : `${fault}; did you mean ${meant}?`;
-    }
+    default:
+      return writtenOtherwise(value, setting.allowable_values ?? []) ? allowableFault(setting, value) : undefined;
   }
 }
 
-/** Finds the word that was meant by one that is not listed. Other numbers are no misspelling: `Gen5` is not `Gen4`. */
-function misspelt(word: string, listed: readonly string[]): string | undefined {
+/** Finds the listed word that differs in no more than case, blanks, hyphens and underscores. */
+function writtenOtherwise(word: string, listed: readonly string[]): string | undefined {
   const bare = (text: string): string => text.toLowerCase().replaceAll(/[\s_-]/g, '');
-  const same = listed.find((each) => bare(each) === bare(word));
+  return listed.find((each) => bare(each) === bare(word));
+}
+
+/** Finds the word that was probably meant. Other numbers are no misspelling: `Gen5` is not `Gen4`. */
+function probablyMeant(word: string, listed: readonly string[]): string | undefined {
   const digits = (text: string): string => text.replaceAll(/\D/g, '');
-  return (
-    same ??
-    nearestWord(
-      word,
-      listed.filter((each) => digits(each) === digits(word)),
-    )
-  );
+  const alike = listed.filter((each) => digits(each) === digits(word));
+  return writtenOtherwise(word, listed) ?? nearestWord(word, alike);
 }
 
 function valueFault(setting: BiosSetting, value: string): string | undefined {
@@ -126,7 +122,9 @@ const isInteger = (value: string): boolean => /^[+-]?\d+$/.test(value);
 function allowableFault(setting: BiosSetting, value: string): string | undefined {
   const legal = setting.allowable_values ?? [];
   if (legal.length === 0 || legal.includes(value)) return undefined;
-  return `'${value}' is not possible; it must be one of ${legal.join(', ')}`;
+  const meant = probablyMeant(value, legal);
+  const hint = meant === undefined ? '' : `; did you mean ${meant}?`;
+  return `'${value}' is not possible; it must be one of ${legal.join(', ')}${hint}`;
 }
 
 function integerFault(setting: BiosSetting, value: string): string | undefined {

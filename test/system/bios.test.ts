@@ -111,12 +111,12 @@ test('what is so already is left alone, without a reset', async () => {
   expect(powerOns()).toBe(2);
 });
 
-test('what is misspelt, and what no BMC takes, is refused before anything is touched', async () => {
+test('a listed value written otherwise, and what no BMC takes, is refused before anything is touched', async () => {
   const before = machine.bmc.requests.length;
   const bad = apply(85, {
     settings: [
       { name: 'NumCores', value: 'many' },
-      { name: 'SysProfile', value: 'Preformance' },
+      { name: 'SysProfile', value: 'PERFORMANCE' },
       { name: 'Nope', value: 'x' },
     ],
   });
