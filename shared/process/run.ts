@@ -75,7 +75,7 @@ export const run: Run = async (command, args, options = {}) => {
   options.log?.debug({ argv: name, exitCode, durationMs: Math.round(result.durationMs) }, 'command ended');
   if (!(options.okExitCodes ?? [0]).includes(exitCode)) {
     const words = result.stderr.trim() || result.stdout.trim();
-    const output = hideSecrets(() => options.secrets ?? [])(words.slice(-maxErrorText));
+    const output = hideSecrets(() => options.secrets ?? [])(words).slice(-maxErrorText);
     throw new AppError('command_failed', `${name} exited with ${exitCode}${output ? `: ${output}` : ''}`, {
       details: { ...options.judge?.(words), exitCode },
     });
