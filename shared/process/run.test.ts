@@ -23,13 +23,19 @@ test('of much output on stderr the end is kept', async () => {
 
 test('what a program says is judged before a secret is hidden in it', async () => {
   const failing = run('sh', ['-c', 'echo Un4ble is unable >&2; exit 1'], {
-    secrets: ['Un4ble', 'is'],
+    secrets: ['Un4ble', 'ab'],
     judge: (words) => ({ words }),
   });
   await expect(failing).rejects.toMatchObject({
     message: expect.stringContaining('exited with 1: ****** is unable') as string,
     details: { words: 'Un4ble is unable', exitCode: 1 },
   });
+});
+
+test('no part of a secret is left where what a program says is cut', async () => {
+  const said = `barracuda-${'x'.repeat(1996)}`;
+  const failing = run('sh', ['-c', 'echo "$SAID" >&2; exit 1'], { env: { SAID: said }, secrets: ['barracuda'] });
+  await expect(failing).rejects.toThrow(/exited with 1: \*+-x+$/);
 });
 
 test('with a group of its own nothing that it has started is left, nor holds up its end', async () => {
