@@ -6,7 +6,7 @@ import { type DeployedDisk, devicesOf, findDeployedDisk } from '#agent/boot/find
 import { type FoundLoaders, findLoaders, readFirmwareArchitecture } from '#agent/boot/find-loaders.ts';
 import { configureGrub, installBiosGrub, installEfiGrub } from '#agent/boot/grub.ts';
 import { readKnownPartitions } from '#agent/boot/known-partitions.ts';
-import { bootSectorKind, type LoaderKind, loaderKindOf, type ProveKernel } from '#agent/boot/loader-kind.ts';
+import { bootSectorKind, findLoader, type ProveKernel, type WholeDiskSystem } from '#agent/boot/loader-kind.ts';
 import { ensureBootPartitions } from '#agent/boot/raid-boot-partitions.ts';
 import { type GrubPlatform, prepareGrub, writeBiosGrub } from '#agent/boot/ramdisk-grub.ts';
 import { requireGrubReadable } from '#agent/boot/require-grub-readable.ts';
@@ -110,7 +110,7 @@ async function installUefi(context: Context, target: Target, prove: ProveKernel)
     ? await raidPlaces(context, target, esps)
     : await plainPlaces(run, target, esps);
   const { partitions } = target;
-  const unproved = target.isPartitionImage ? [] : await prove(run, { partitions, loader: await loaderOf(run, found) });
+  const unproved = target.isPartitionImage ? [] : await prove(run, { partitions, ...(await loaderOf(run, found)) });
   const entries = composeEntries(found);
   const known = await readKnownPartitions(run, log);
   const files = found.flatMap(({ places, files: there }) =>
@@ -199,10 +199,16 @@ async function raidPlaces({ run }: Context, target: Target, esps: readonly Probe
 }
 
 /** The loader that the firmware tries first. */
-async function loaderOf(run: Run, found: readonly FoundPlaces[]): Promise<LoaderKind | undefined> {
+async function loaderOf(
+  run: Run,
+  found: readonly FoundPlaces[],
+): Promise<Pick<WholeDiskSystem, 'loader' | 'configured'>> {
   const inOrder = found.flatMap(({ device, loaders }) => loaders.map(({ path }) => ({ device, path })));
   const [first] = inOrder;
-  return first && withMounted(run, first.device, readOnlyEsp, (root) => loaderKindOf(root, first.path));
+  if (!first) return { loader: undefined };
+  const { device } = first;
+  const started = await withMounted(run, device, readOnlyEsp, (root) => findLoader(root, first.path));
+  return { loader: started?.kind, configured: started && { by: 'image', device, path: started.file } };
 }
 
 const readOnlyEsp = { type: 'vfat', options: ['ro', 'nosuid', 'nodev', 'noexec'] } as const;
@@ -220,18 +226,20 @@ async function installBios(context: Context, target: Target, prove: ProveKernel)
   }
   if (target.isRaid) await ensureBootPartitions(context.run, target.disks, 'bios');
   const disks = target.disks.map(({ name }) => name);
+  let configured: WholeDiskSystem['configured'];
   if (target.isPartitionImage && context.imagePolicy?.runImagePrograms) {
     await inSystem(context, target, undefined, (system) => installBiosGrub(system, disks));
   } else {
-    const core = await ownGrub(context, target, 'i386-pc');
+    const { core, root } = await ownGrub(context, target, 'i386-pc');
+    configured = { by: 'Baton', root: root.name };
     for (const disk of disks) await writeBiosGrub(context.run, disk, core);
   }
   context.log.info({ disks }, 'GRUB installed for BIOS');
-  return target.isPartitionImage ? [] : prove(context.run, { partitions, loader: 'GRUB' });
+  return target.isPartitionImage ? [] : prove(context.run, { partitions, loader: 'GRUB', configured });
 }
 
-/** The ramdisk's GRUB in the deployed system; answers its core. */
-async function ownGrub({ run }: Context, target: Target, platform: GrubPlatform): Promise<Buffer> {
+/** Puts the ramdisk's GRUB into the deployed system; answers its core, and the root file system. */
+async function ownGrub({ run }: Context, target: Target, platform: GrubPlatform) {
   const root = await findRootFileSystem(run, target.partitions, target.rootUuid);
   const uuid = root.fsUuid;
   if (uuid === null) throw new AppError('not_found', `the file system of ${root.name} has no UUID to be found by`);
@@ -240,7 +248,7 @@ async function ownGrub({ run }: Context, target: Target, platform: GrubPlatform)
     prepareGrub(run, { folder, uuid, subvolume }, { platform, configure: target.isPartitionImage }),
   );
   await requireGrubReadable(run, root);
-  return core;
+  return { core, root };
 }
 
 /** Under the name that firmware looks for by itself; boot entries are the caller's to write. */
@@ -248,7 +256,7 @@ async function installOwnEfiGrub(context: Context, target: Target, esp: ProbedPa
   if (process.arch !== 'x64') {
     throw new AppError('not_supported', `GRUB for UEFI on ${process.arch} is not supported: it is on x64`);
   }
-  const core = await ownGrub(context, target, 'x86_64-efi');
+  const { core } = await ownGrub(context, target, 'x86_64-efi');
   await withMounted(
     context.run,
     esp.name,

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { bootSectorKind, loaderKindOf } from '#agent/boot/loader-kind.ts';
+import { bootSectorKind, findLoader } from '#agent/boot/loader-kind.ts';
 
 let esp = '';
 const shim = Buffer.from('\\grubx64.efi', 'utf16le');
@@ -39,7 +39,7 @@ test.each([
   ['both\\grubx64.efi', undefined],
   ['gone\\grubx64.efi', undefined],
 ])('\\EFI\\%s is %s', async (path, kind) => {
-  expect(await loaderKindOf(esp, `\\EFI\\${path}`)).toBe(kind);
+  expect((await findLoader(esp, `\\EFI\\${path}`))?.kind).toBe(kind);
 });
 
 test('a boot sector is known by the words that it would print, not by what lies behind them', () => {

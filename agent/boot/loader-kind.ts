@@ -12,6 +12,21 @@ export interface WholeDiskSystem {
   readonly partitions: readonly ProbedPartition[];
   /** The loader that the machine starts; `undefined` = another, or not known. */
   readonly loader: LoaderKind | undefined;
+  /** Source of the configuration that a GRUB reads; absent = it can't be known. */
+  readonly configured?: LoaderProgram | OwnGrub | undefined;
+}
+
+/** A program on an EFI system partition. */
+interface LoaderProgram {
+  readonly by: 'image';
+  readonly device: string;
+  readonly path: string;
+}
+
+/** A GRUB that reads the configuration in `/boot` of this root file system. */
+interface OwnGrub {
+  readonly by: 'Baton';
+  readonly root: string;
 }
 
 /** Proves that such a loader finds its kernel; answers warnings. @throws AppError where it is certain that it doesn't */
@@ -32,13 +47,20 @@ const words: readonly (readonly [Buffer, LoaderKind | 'shim'])[] = [
  * @param root the mounted partition
  * @param path `\EFI\debian\shimx64.efi`
  */
-export async function loaderKindOf(root: string, path: string): Promise<LoaderKind | undefined> {
-  const file = path.replaceAll('\\', '/');
-  const kind = await kindOf(root, file);
-  if (kind !== 'shim') return kind;
-  const suffix = /(x64|ia32|aa64|riscv64)[^/]*$/i.exec(file)?.[1] ?? '';
-  const second = await kindOf(root, `${dirname(file)}/grub${suffix}.efi`);
-  return second === 'shim' ? undefined : second;
+export async function findLoader(root: string, path: string): Promise<StartedLoader | undefined> {
+  const first = path.replaceAll('\\', '/');
+  const suffix = /(x64|ia32|aa64|riscv64)[^/]*$/i.exec(first)?.[1] ?? '';
+  for (const file of [first, `${dirname(first)}/grub${suffix}.efi`]) {
+    const kind = await kindOf(root, file);
+    if (kind !== 'shim') return kind && { kind, file };
+  }
+  return undefined;
+}
+
+/** A known loader, and the file on the EFI system partition that it is. */
+interface StartedLoader {
+  readonly kind: LoaderKind;
+  readonly file: string;
 }
 
 async function kindOf(root: string, path: string): Promise<LoaderKind | 'shim' | undefined> {

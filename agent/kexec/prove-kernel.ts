@@ -1,23 +1,21 @@
 import type { WholeDiskSystem } from '#agent/boot/loader-kind.ts';
 import { type FoundChoice, findBootChoice, isReadable, partitionOf } from '#agent/kexec/find-boot-choice.ts';
 import { sizeOfImageFile } from '#agent/kexec/read-image-file.ts';
+import { findDoubt } from '#agent/kexec/which-configuration.ts';
 import { mountHarmless, withMounted } from '#agent/storage/file-systems/mount.ts';
 import { AppError, errorChain, errorCode } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
 
 /**
  * Proves that the loader of a whole-disk image finds its kernel: its configuration is read as the loader reads it, by GRUB's
- * own code too, and the files that it names have to be there. Only what is certain is refused: images have loaders, file
- * systems and scripts that nobody here knows, and newer GRUBs.
+ * own code too, and the files that it names have to be there. Only what is certain is refused, which configuration it reads
+ * included: images have loaders, file systems and scripts that nobody here knows, and newer GRUBs.
  * @param sysRoot differs only in tests
  * @returns warnings: what isn't proved, and why
  * @throws AppError `not_found` naming the file that the loader would not find
  */
-export async function proveKernel(
-  run: Run,
-  { partitions, loader }: WholeDiskSystem,
-  sysRoot = '/sys',
-): Promise<readonly string[]> {
+export async function proveKernel(run: Run, system: WholeDiskSystem, sysRoot = '/sys'): Promise<readonly string[]> {
+  const { partitions, loader, configured } = system;
   let choice: FoundChoice;
   try {
     choice = await findBootChoice(run, partitions, sysRoot);
@@ -29,6 +27,9 @@ export async function proveKernel(
     const started = loader ?? 'a boot loader that is not known';
     return [unproved(`the machine starts ${started}, and the configuration that was found is ${choice.loader}'s`)];
   }
+  const doubt = choice.loader === 'GRUB' ? await findDoubt(run, system, choice) : undefined;
+  // of a BIOS's it never is certain: said where it matters
+  if (doubt !== undefined && configured) return [unproved(doubt)];
   for (const { device, path } of [choice.kernel, ...choice.initrds]) {
     let missing: AppError | undefined;
     try {
@@ -42,6 +43,7 @@ export async function proveKernel(
     if (missing === undefined) continue;
     const what = `${choice.loader} would start "${choice.title}"`;
     if (choice.hasFallback) return [unproved(`${what}, or another entry if that fails: ${errorChain(missing)}`)];
+    if (doubt !== undefined) return [unproved(`${doubt}; by /${choice.file} ${what}: ${errorChain(missing)}`)];
     throw new AppError('not_found', `the image does not boot: ${what}`, { cause: missing });
   }
   return choice.loader === 'GRUB' ? proveReadable(run, choice) : [];

@@ -87,7 +87,9 @@ test("a whole-disk image's configuration is read by GRUB itself; that it is not 
       await run('mkfs.ext4', ['-q', '-F', '-O', features, '-d', join(folder, 'tree'), name]);
       const partition = { name, number: 1, sizeBytes: 64 * mib, fsLabel: null, partLabel: null, partType: null };
       const partitions = [{ ...partition, fsType: 'ext4', fsUuid: 'u' }];
-      return proveKernel(run, { partitions, loader: 'GRUB' }).catch(errorChain);
+      return proveKernel(run, { partitions, loader: 'GRUB', configured: { by: 'Baton', root: name } }).catch(
+        errorChain,
+      );
     });
   await writeFile(join(folder, 'tree/boot/grub/grub.cfg'), 'menuentry a {\nlinux /boot/vmlinuz-6.1\n}\n');
   expect(await prove('')).toEqual([]);
