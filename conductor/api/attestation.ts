@@ -23,14 +23,19 @@ export const NodeTpm = z
     verdict: z.enum(bootVerdicts),
     reasons: z.array(z.string()),
     attested_at: time,
-    tpm: Tpm.meta({ description: 'The one that has made the newest statement.' }),
-    boot: Measured.nullable().meta({ description: 'null = its log is missing, or does not fit the quote.' }),
+    tpm: Tpm.meta({ description: 'The one that the node is known by.' }),
+    boot: Measured.nullable().meta({
+      description: 'Its newest; null = the log is missing, or does not fit the quote.',
+    }),
     accepted: z.strictObject({
-      tpm: Tpm,
       boot: Measured.nullable(),
       at: time,
       by: line.meta({ description: 'null = it was the first that the node was seen with.' }),
     }),
+    other: z
+      .strictObject({ tpm: Tpm, boot: Measured.nullable(), at: time })
+      .nullable()
+      .meta({ description: 'Another TPM that has asked since: of another mainboard, another machine, or a stranger.' }),
   })
   .meta({ id: 'NodeTpm' });
 export type NodeTpmAnswer = Answer<typeof NodeTpm>;

@@ -15,11 +15,13 @@ import {
 /** Bytes of a logical sector of ISO 9660, at whose multiples files begin. */
 const sector = 2048;
 
-/** Read by GRUB's core before anything else. */
-const earlyConfiguration = `search --no-floppy --file --set=root /baton/node.cfg
-set prefix=($root)/boot/grub
-configfile $prefix/grub.cfg
-`;
+/**
+ * Read by GRUB's core before anything else. Only CDs are looked at, by their names under BIOS and UEFI: a search would take a
+ * file of that name on a disk, which whoever had the machine before may have written.
+ */
+const earlyConfiguration = ['cd', 'cd0', 'cd1', 'cd2', 'cd3', 'cd4', 'cd5']
+  .map((name) => `set root=${name}\nset prefix=($root)/boot/grub\nconfigfile ($root)/boot/grub/grub.cfg\n`)
+  .join('');
 
 /**
  * `node.cfg` sets `baton_parameters`; words in it are split as in a shell. `linuxefi` starts the kernel as an EFI program,
@@ -39,7 +41,7 @@ fi
 boot
 `;
 
-const modules = ['iso9660', 'search', 'search_fs_file', 'configfile', 'normal', 'linux', 'echo', 'test', 'serial'];
+const modules = ['iso9660', 'configfile', 'normal', 'linux', 'echo', 'test', 'serial'];
 const platforms = {
   'i386-pc-eltorito': ['biosdisk'],
   'x86_64-efi': ['efi_gop', 'efi_uga', 'all_video', 'linuxefi', 'tpm'],
@@ -92,12 +94,11 @@ export async function makeBootMedium(context: BuildContext, tree: string, output
 
 /**
  * Lists the measurements that GRUB's module `tpm` makes of `configuration` under UEFI (GRUB manual 2.06, "Measured Boot"):
- * each file that it reads, in PCR 9, and each command with its words, and the kernel's, in PCR 8. The first `node.cfg` is read by the search for it.
+ * each file that it reads, in PCR 9, and each command with its words, and the kernel's, in PCR 8.
  */
 async function measuredEvents(output: string): Promise<MeasuredMedium['events']> {
   const fileOf = async (name: string) => ({ file: name, sha256: sha256(await readFile(join(output, name))) });
   return [
-    { file: 'node.cfg' },
     { file: 'grub.cfg', sha256: sha256(Buffer.from(configuration)) },
     { text: 'serial --unit=0 --speed=115200' },
     { text: 'terminal_output console serial' },

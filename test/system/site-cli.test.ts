@@ -182,9 +182,11 @@ test('a site as Airship publishes them is imported unchanged, and says what it n
   // what the tests before have committed would be one site with it
   await baton('site', 'remove', 'site');
   const imported = await baton('site', 'import', 'loop', '--mode', 'append');
-  expect(imported).toMatchObject({ exitCode: 0, stderr: '' });
+  // a slow machine's conductor may be silent for two seconds, which is said
+  const silence = expect.stringMatching(/^(?:No answer from the conductor at \S+ for \d+ s; waiting\n)*$/);
+  expect(imported).toMatchObject({ exitCode: 0, stderr: silence });
   const validated = await baton('site', 'validate');
-  expect(validated).toMatchObject({ exitCode: 0, stderr: '' });
+  expect(validated).toMatchObject({ exitCode: 0, stderr: silence });
   for (const { stdout } of [imported, validated]) {
     expect(stdout).toContain('storagePolicy is cleartext and data is a secret');
     expect(stdout).toContain('is jammy, which no baton/Images/v1 explains');

@@ -1,24 +1,25 @@
 import type { NodeTpmAnswer } from '#conductor/api/attestation.ts';
 import { callFor, noNode, readOfNode } from '#conductor/cli/shell/api-client.ts';
 import { type Command, pathOperand } from '#conductor/cli/shell/command.ts';
-import { print } from '#conductor/cli/shell/print.ts';
+import { cell, print } from '#conductor/cli/shell/print.ts';
 import { printable } from '#conductor/cli/shell/screen.ts';
+import { usageError } from '#conductor/cli/shell/usage-error.ts';
 
 /** A TPM, and what its newest boot has proved, as people read it. Pure. */
 function renderTpm(tpm: NodeTpmAnswer): string {
-  const { boot, accepted, tpm: seen } = tpm;
-  const isSame = seen.fingerprint === accepted.tpm.fingerprint;
+  const { boot, accepted, other } = tpm;
   const secureBoot = boot?.secure_boot;
+  const certificate =
+    tpm.tpm.certificate === null ? "none in the TPM: its vendor's word is missing" : 'yes (see -o json)';
   const lines = [
     `verdict      ${tpm.verdict}, on the boot of ${tpm.attested_at}`,
     ...tpm.reasons.map((reason) => `             ${reason}`),
-    `tpm          ${seen.fingerprint}${isSame ? '' : ' (NOT the one that was accepted)'}`,
-    `certificate  ${seen.certificate === null ? "none in the TPM: its vendor's word is missing" : "the vendor's (see --json)"}`,
+    `tpm          ${tpm.tpm.fingerprint}`,
+    `certificate  ${certificate}`,
     `firmware     ${boot === null ? 'not measured' : (boot.firmware_version ?? 'does not name itself')}`,
     `secure boot  ${secureBoot == null ? 'not measured' : secureBoot ? 'on' : 'off'}`,
-    `accepted     ${accepted.tpm.fingerprint.slice(0, 16)}… at ${accepted.at}${
-      accepted.by === null ? ', the first that the node was seen with' : ` by ${accepted.by}`
-    }`,
+    `accepted     at ${accepted.at}${accepted.by === null ? ', as the first that was seen' : ` by ${accepted.by}`}`,
+    ...(other === null ? [] : [`ANOTHER TPM  ${other.tpm.fingerprint} has asked for this node at ${other.at}`]),
   ];
   return `${lines.map(printable).join('\n')}\n`;
 }
@@ -36,17 +37,26 @@ const show: Command = {
 
 const accept: Command = {
   words: 'tpm accept',
-  operands: ['NODE'],
-  meaning: "accept a node's TPM and firmware as they were seen last",
+  operands: ['NODE', 'FINGERPRINT'],
+  meaning: "accept a TPM, and its newest boot, as a node's",
   details:
-    'After a mainboard was replaced, firmware updated, or Secure Boot set otherwise: later boots are compared with this one. ' +
-    'Look at `baton tpm show NODE` first.',
+    'After firmware was updated or Secure Boot set otherwise, with the fingerprint of its TPM; after a mainboard was ' +
+    'replaced, with that of the other TPM, as `baton tpm show NODE` has them (the first 16 digits suffice). Compare another ' +
+    "TPM's with the machine's papers: any stranger on its network may have asked.",
   run: async (context, input) => {
     const node = pathOperand(input);
-    const { tpm } = await readOfNode<NodeTpmAnswer>(context.client, node, '/tpm');
-    const { fingerprint } = tpm;
-    const path = `/v1/nodes/${node}/tpm/accepted`;
-    const accepted = await callFor<NodeTpmAnswer>(context.client, 'PUT', path, { fingerprint });
+    const [, given = ''] = input.operands;
+    const shown = await readOfNode<NodeTpmAnswer>(context.client, node, '/tpm');
+    const fingerprint = [shown.tpm, shown.other?.tpm].find(
+      (tpm) => given.length >= 16 && tpm?.fingerprint.startsWith(given.toLowerCase()),
+    )?.fingerprint;
+    if (fingerprint === undefined)
+      throw usageError(
+        `no TPM of that fingerprint has asked for the node; \`baton tpm show ${cell(input.operands[0])}\` has them`,
+      );
+    const accepted = await callFor<NodeTpmAnswer>(context.client, 'PUT', `/v1/nodes/${node}/tpm/accepted`, {
+      fingerprint,
+    });
     if (!accepted) throw noNode(node);
     print(context, input, { json: accepted, text: `node ${decodeURIComponent(node)}: TPM ${fingerprint} accepted\n` });
   },

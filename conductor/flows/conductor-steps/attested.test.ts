@@ -1,11 +1,15 @@
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { z } from 'zod';
 import { collectInventory } from '#conductor/flows/conductor-steps/inspect-collect-inventory.ts';
-import { requireTrusted } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
+import { isTrusted, requireTrusted } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
 import type { StepContext } from '#conductor/flows/step-context.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import type { MeasuredBoot } from '#conductor/model/tpm/measured-boot.ts';
+import { tpmFingerprint } from '#conductor/model/tpm/public-area.ts';
 import { recordInspected } from '#conductor/nodes/inspection/inventory-store.ts';
-import { recordAttestation } from '#conductor/nodes/tpm/tpm-store.ts';
+import { acceptTpm, findNodeTpm, recordAttestation } from '#conductor/nodes/tpm/tpm-store.ts';
 import type { BootVerdict } from '#shared/wire/attestation.ts';
+import { readRecordings } from '#test/recorded/read-recordings.ts';
 import { availableNode } from '#test/support/available-node.ts';
 import { openTestDatabase } from '#test/support/test-database.ts';
 
@@ -15,8 +19,7 @@ const database = await openTestDatabase();
 const { db } = database;
 afterAll(() => database.close());
 
-const startedAt = new Date('2026-11-29T12:00:00Z');
-const later = new Date('2026-11-29T12:01:00Z');
+const startedAt = new Date(Date.now() - 60_000);
 let nodeUuid: string;
 beforeEach(async () => {
   const node = availableNode(crypto.randomUUID());
@@ -24,12 +27,14 @@ beforeEach(async () => {
   await db.insert(nodes).values(node);
 });
 
-const contextOf = (attestation: string): StepContext =>
+/** @param session `createdAt` of the ramdisk's, whose agent has called in */
+const contextOf = (attestation: string, session?: Date): StepContext =>
   ({
     db,
     node: { uuid: nodeUuid },
     flow: { startedAt },
     step: { startedAt },
+    session: session && { createdAt: session, lastHeartbeatAt: new Date() },
     config: { attestation, conductorName: 'c1' },
     ask: <T>(answer: Promise<T>) => answer,
     agent: () => {
@@ -37,17 +42,29 @@ const contextOf = (attestation: string): StepContext =>
     },
   }) as unknown as StepContext;
 
-const boot = (verdict: BootVerdict, at = later, ekPublic = 'ours') =>
+const [ours, theirs] = await Promise.all(
+  ['rsa', 'ecc'].map(async (kind) => {
+    const recordings = await readRecordings('tpm/quotes', z.looseObject({ kind: z.string() }));
+    return (recordings.find(({ reading }) => reading.kind === kind)?.outputs['tpm2_createek'] ?? '').replaceAll(
+      /\s/g,
+      '',
+    );
+  }),
+);
+const reasons = ['the firmware changed (PCR 0)'];
+const measured: MeasuredBoot = { pcrs: { '0': 'aa' }, variables: {}, programs: ['one'] };
+const boot = (verdict: BootVerdict, { ek = ours ?? '', log = true, mustBeTrusted = true } = {}) =>
   recordAttestation(
     db,
     nodeUuid,
-    { ekPublic, ekCertificate: undefined, boot: undefined, verdict, reasons: ['the firmware changed (PCR 0)'] },
-    at,
+    { ekPublic: ek, ekCertificate: undefined, boot: log ? measured : undefined, verdict, reasons },
+    { mustBeTrusted },
   );
+const fingerprintOf = (ek: string | undefined) => tpmFingerprint(ek ?? '');
 
 describe('a step that waits for the ramdisk', () => {
   test.each(['changed', 'unknown'] as const)('fails for a boot that is %s', async (verdict) => {
-    await boot('trusted', startedAt);
+    await boot('trusted');
     await boot(verdict);
     await expect(requireTrusted(contextOf('require'))).rejects.toMatchObject({
       message: `the boot is not trusted (${verdict}): the firmware changed (PCR 0)`,
@@ -56,18 +73,57 @@ describe('a step that waits for the ramdisk', () => {
     await expect(requireTrusted(contextOf('record'))).resolves.toBeUndefined();
   });
 
-  test('goes on for one that is trusted, before any, and after one of earlier', async () => {
-    await expect(requireTrusted(contextOf('require'))).resolves.toBeUndefined();
-    await boot('changed', new Date(startedAt.getTime() - 1));
+  test('waits before any, and goes on for one that is trusted', async () => {
     await expect(requireTrusted(contextOf('require'))).resolves.toBeUndefined();
     await boot('trusted');
-    await expect(requireTrusted(contextOf('require'))).resolves.toBeUndefined();
+    await expect(requireTrusted(contextOf('require', startedAt))).resolves.toBeUndefined();
+    expect(await isTrusted(contextOf('require', startedAt))).toBe(true);
   });
 
-  test("goes on for another machine's TPM, as any stranger has one", async () => {
-    await boot('trusted', startedAt);
-    await boot('changed', later, 'theirs');
-    await expect(requireTrusted(contextOf('require'))).resolves.toBeUndefined();
+  test('takes no agent that has called in without proof: one of before the setting, or of a conductor without it', async () => {
+    const before = contextOf('require', startedAt);
+    await expect(requireTrusted(before)).rejects.toThrow('the agent that has called in has not proved');
+    expect(await isTrusted(before)).toBe(false);
+    await boot('trusted');
+    const next = contextOf('require', new Date(Date.now() + 60_000));
+    await expect(requireTrusted(next), 'proved at an earlier boot').rejects.toThrow('has not proved');
+    expect(await isTrusted(contextOf('record', startedAt))).toBe(true);
+  });
+
+  test("goes on for another machine's TPM, as any stranger has one, which takes nothing's place", async () => {
+    await boot('trusted');
+    await boot('changed', { ek: theirs ?? '' });
+    await expect(requireTrusted(contextOf('require', startedAt))).resolves.toBeUndefined();
+    expect(await findNodeTpm(db, nodeUuid)).toMatchObject({
+      ekPublic: ours,
+      verdict: 'trusted',
+      otherEkPublic: theirs,
+    });
+  });
+});
+
+describe('a TPM that the node is known by', () => {
+  test('is the first, and where boots must be trusted only one whose boot is', async () => {
+    await boot('unknown');
+    expect(await findNodeTpm(db, nodeUuid)).toBeUndefined();
+    await boot('unknown', { mustBeTrusted: false, log: false });
+    expect(await findNodeTpm(db, nodeUuid)).toMatchObject({ ekPublic: ours, acceptedBoot: null });
+    await boot('unknown', { mustBeTrusted: false });
+    expect(await findNodeTpm(db, nodeUuid), 'its first boot with a log').toMatchObject({ acceptedBoot: measured });
+    await boot('changed', { mustBeTrusted: false });
+    expect(await findNodeTpm(db, nodeUuid)).toMatchObject({ acceptedBoot: measured, verdict: 'changed' });
+  });
+
+  test('is another once that is accepted by its fingerprint, and no third', async () => {
+    await boot('trusted');
+    await boot('changed', { ek: theirs ?? '' });
+    const user = 'alice';
+    await expect(acceptTpm(db, nodeUuid, { fingerprint: '0'.repeat(64), user })).rejects.toThrow(
+      `those of ${fingerprintOf(ours)} and ${fingerprintOf(theirs)} have`,
+    );
+    const accepted = await acceptTpm(db, nodeUuid, { fingerprint: fingerprintOf(theirs), user });
+    expect(accepted).toMatchObject({ ekPublic: theirs, otherEkPublic: null, trustedAt: null, verdict: 'unknown' });
+    expect(accepted.acceptedBy).toBe(user);
   });
 });
 

@@ -10,6 +10,7 @@ import {
 import { ramdiskRuns } from '#conductor/flows/conductor-steps/leave-ramdisk.ts';
 import {
   hasCalledIn,
+  isTrusted,
   powerIntoRamdisk,
   requireTrusted,
   waitForAgent,
@@ -41,7 +42,7 @@ const bootsRamdisk = {
   run: async (context) => {
     await cacheBiosSettings(context);
     if (isOnItsWay(context)) return followSystem(context, firstHeartbeat);
-    if (await ramdiskRuns(context)) return planWithAgent(context);
+    if ((await ramdiskRuns(context)) && (await isTrusted(context))) return planWithAgent(context);
     await noteOtherRamdisk(context);
     if (await wantsKexecIntoRamdisk(context)) return askSystemForRamdisk(context);
     return powerIntoRamdisk(context, firstHeartbeat);

@@ -15,7 +15,7 @@ import { setOfferedBootDevice } from '#conductor/nodes/boot/boot-device.ts';
 import { bootModeOf, readFirmwareBoot } from '#conductor/nodes/boot/boot-mode.ts';
 import { bootsByHttp, bootsFromVirtualMedia, networkBootDevice } from '#conductor/nodes/node-interfaces.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
-import { findNodeTpm } from '#conductor/nodes/tpm/tpm-store.ts';
+import { findNodeTpm, isProved } from '#conductor/nodes/tpm/tpm-store.ts';
 import { AppError, errorChain, faultOf, isRetryable } from '#shared/errors/app-error.ts';
 
 /**
@@ -57,19 +57,31 @@ export function waitForAgent(context: StepContext, reason: string): ConductorSte
 }
 
 /**
- * Fails the step as soon as what the machine has booted is known not to be trusted, where it has to be.
+ * Whether the agent that has called in belongs to a boot that was trusted, where it has to be: a session of before the
+ * setting, or of a conductor without it, does not.
+ */
+export async function isTrusted(context: StepContext): Promise<boolean> {
+  if (context.config.attestation !== 'require') return true;
+  return isProved(await context.ask(findNodeTpm(context.db, context.node.uuid)), context.session);
+}
+
+/**
+ * Fails the step as soon as the node's machine is known to have booted what is not trusted, where it has to be.
  * @throws AppError `unauthorized` with the reasons
  */
 export async function requireTrusted(context: StepContext): Promise<void> {
   if (context.config.attestation !== 'require') return;
   const tpm = await context.ask(findNodeTpm(context.db, context.node.uuid));
   const { startedAt } = context.step;
-  if (!tpm || !startedAt || tpm.seenAt < startedAt || tpm.verdict === 'trusted') return;
-  // anybody has a TPM of their own: what it says ends nothing, the node's own machine may still come
-  if (tpm.seenEkPublic !== tpm.ekPublic) return;
-  throw new AppError('unauthorized', `the boot is not trusted (${tpm.verdict}): ${tpm.reasons.join('; ')}`, {
-    situation: 'boot_not_trusted',
-  });
+  const situation = { situation: 'boot_not_trusted' } as const;
+  if (tpm && startedAt && tpm.seenAt >= startedAt && tpm.verdict !== 'trusted')
+    throw new AppError(
+      'unauthorized',
+      `the boot is not trusted (${tpm.verdict}): ${tpm.reasons.join('; ')}`,
+      situation,
+    );
+  if (hasCalledIn(context) && !isProved(tpm, context.session))
+    throw new AppError('unauthorized', 'the agent that has called in has not proved what it runs on', situation);
 }
 
 /** The agent has called in since the machine was powered on. */

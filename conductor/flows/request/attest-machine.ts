@@ -117,7 +117,7 @@ export async function attestMachine(
   // a stranger without the boot's token writes nothing down; where no token is given, the verdict itself is to be kept
   const before = isRequired ? undefined : await find();
   const { verdict } = judged;
-  await keepVerdict(context, node, facts, { challenge, ...judged });
+  await keepVerdict(context, node, facts, { challenge, mustBeTrusted: isRequired, ...judged });
   if (isRequired && verdict !== 'trusted') {
     const refusal = new AppError('forbidden', `the boot is not trusted (${verdict}): ${judged.reasons.join('; ')}`);
     await noteRefusal(context, { nodeUuid: node.uuid }, 'attestation', refusal);
@@ -182,14 +182,19 @@ async function predictBoot(context: Context, node: NodeRow): Promise<BootFacts['
 }
 
 async function keepVerdict(
-  { db, config, clock, log }: Context,
+  { db, config, log }: Context,
   node: NodeRow,
   facts: BootFacts,
-  { challenge, verdict, reasons }: ReturnType<typeof judgeBoot> & { readonly challenge: Challenge },
+  {
+    challenge,
+    mustBeTrusted,
+    verdict,
+    reasons,
+  }: ReturnType<typeof judgeBoot> & { readonly challenge: Challenge; readonly mustBeTrusted: boolean },
 ): Promise<void> {
   const { ekPublic, ekCertificate } = challenge;
   const boot = 'problem' in facts.boot ? undefined : facts.boot.measured;
-  await recordAttestation(db, node.uuid, { ekPublic, ekCertificate, boot, verdict, reasons }, clock.now());
+  await recordAttestation(db, node.uuid, { ekPublic, ekCertificate, boot, verdict, reasons }, { mustBeTrusted });
   const because = reasons.length === 0 ? '' : `: ${reasons.join('; ')}`;
   log[verdict === 'changed' ? 'warn' : 'info']({ node: node.uuid, verdict, reasons }, 'boot attested by TPM');
   await addStrangersHistory(db, {

@@ -3,13 +3,11 @@ import type { HttpContext } from '#conductor/http/routing/context.ts';
 import { type ApiApp, answers, routesOf } from '#conductor/http/routing/define-routes.ts';
 import type { NodeTpmRow } from '#conductor/kernel/db/schema/tpm.ts';
 import type { MeasuredBoot } from '#conductor/model/tpm/measured-boot.ts';
-import { tpmFingerprint } from '#conductor/model/tpm/public-area.ts';
 import { showTpm } from '#conductor/model/tpm/show-tpm.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { apiTime } from '#conductor/nodes/node-view.ts';
 import { acceptTpm, findNodeTpm, neverAttested } from '#conductor/nodes/tpm/tpm-store.ts';
-import { AppError } from '#shared/errors/app-error.ts';
 
 const route = routesOf("attestation (Baton's own)");
 
@@ -21,19 +19,18 @@ const show = route.get(
 
 const accept = route.put(
   '/v1/nodes/{node}/tpm/accepted',
-  'Accept the TPM and the boot that were seen last as those of the node',
+  'Accept a TPM that has asked, and its newest boot, as those of the node',
   answers(200, 'as it is from now on', NodeTpm),
   {
     limits: 'usual',
     body: AcceptedTpm,
-    description:
-      'The fingerprint must be that of the TPM seen last: nobody accepts another one than they have looked at.',
+    description: "The fingerprint is that of the node's TPM, or of `other`: nobody accepts another one than they name.",
   },
 );
 
 /** `/v1/nodes/{node}/tpm`: Baton's own. */
 export function nodeTpmRoutes(app: ApiApp, context: HttpContext): void {
-  const { db, clock, config } = context;
+  const { db, config } = context;
 
   app.openapi(show, async (c) => {
     const { uuid } = await getNode(db, c.req.valid('param').node);
@@ -47,11 +44,7 @@ export function nodeTpmRoutes(app: ApiApp, context: HttpContext): void {
     const { fingerprint } = c.req.valid('json');
     const { user, project } = c.get('caller');
     const row = await db.transaction(async (tx) => {
-      const seen = await findNodeTpm(tx, uuid);
-      if (!seen) throw neverAttested(uuid);
-      const now = tpmFingerprint(seen.seenEkPublic);
-      if (now !== fingerprint)
-        throw new AppError('conflict', `the TPM that was seen last has the fingerprint ${now}, not ${fingerprint}`);
+      const accepted = await acceptTpm(tx, uuid, { fingerprint, user: user ?? null });
       await addHistory(tx, {
         nodeUuid: uuid,
         eventType: 'attestation',
@@ -60,25 +53,29 @@ export function nodeTpmRoutes(app: ApiApp, context: HttpContext): void {
         user,
         project,
       });
-      return acceptTpm(tx, uuid, { user: user ?? null, at: clock.now() });
+      return accepted;
     });
     return c.json(viewTpm(row));
   });
 }
 
 function viewTpm(row: NodeTpmRow): NodeTpmAnswer {
+  const { otherEkPublic, otherAt } = row;
   return {
     verdict: row.verdict,
     reasons: row.reasons,
     attested_at: apiTime(row.seenAt),
-    tpm: showTpm(row.seenEkPublic, row.seenEkCertificate),
+    tpm: showTpm(row.ekPublic, row.ekCertificate),
     boot: row.seenBoot && viewBoot(row.seenBoot),
-    accepted: {
-      tpm: showTpm(row.ekPublic, row.ekCertificate),
-      boot: row.acceptedBoot && viewBoot(row.acceptedBoot),
-      at: apiTime(row.acceptedAt),
-      by: row.acceptedBy,
-    },
+    accepted: { boot: row.acceptedBoot && viewBoot(row.acceptedBoot), at: apiTime(row.acceptedAt), by: row.acceptedBy },
+    other:
+      otherEkPublic === null || otherAt === null
+        ? null
+        : {
+            tpm: showTpm(otherEkPublic, row.otherEkCertificate),
+            boot: row.otherBoot && viewBoot(row.otherBoot),
+            at: apiTime(otherAt),
+          },
   };
 }
 

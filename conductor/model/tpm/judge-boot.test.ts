@@ -101,6 +101,18 @@ describe.each([
   });
 });
 
+test('a loader that is served anew is no change', () => {
+  const accepted = { ...measured, programs: [other] };
+  expect(judgeBoot({ ...facts, known: { ...known, acceptedBoot: accepted } })).toEqual({
+    verdict: 'trusted',
+    reasons: [],
+  });
+});
+
+test('the served loader twice is more than was served', () => {
+  expect(judgeBoot({ ...facts, boot: boot({ programs: [loader, loader] }) }).verdict).toBe('unknown');
+});
+
 test('a change is told though the rest is not proved', () => {
   const judged = judgeBoot({ ...facts, ekPublic: 'theirs', boot: { problem: 'it has no log' } });
   expect(judged).toEqual({ verdict: 'changed', reasons: [expect.stringContaining('another TPM'), 'it has no log'] });

@@ -42,7 +42,8 @@ export function judgeBoot(facts: BootFacts): { readonly verdict: BootVerdict; re
     unproved.push(boot.problem);
   } else {
     const accepted = known?.acceptedBoot;
-    if (accepted) changes.push(...describeChanges(accepted, boot.measured));
+    const program = 'problem' in facts.predicted ? undefined : facts.predicted.program;
+    if (accepted) changes.push(...describeChanges(accepted, boot.measured, program));
     const served = judgeServed(boot, facts.predicted);
     changes.push(...served.changes);
     unproved.push(...served.unproved);

@@ -13,14 +13,21 @@ export interface MeasuredBoot {
   readonly firmwareVersion?: string | undefined;
   /** SHA-256 of UEFI's variables that decide about Secure Boot, by their names: `PK`, `KEK`, `db`, `dbx` … */
   readonly variables: Readonly<Record<string, string>>;
-  /** Authenticode digests, hex, of the programs that the firmware has started: boot loaders, kernels with an EFI stub. */
+  /**
+   * Everything, by digest, hex, that PCR 4 was extended by and that is no fixed word of firmware: the programs that it has
+   * started (Authenticode digests of boot loaders, of kernels with an EFI stub), whatever the log calls them.
+   */
   readonly programs: readonly string[];
 }
 
 /** Types of events (PC Client Platform Firmware Profile 1.06, 10.4.1). */
 const eventType = { firmwareVersion: 0x8, variable: 0x80000001 } as const;
-/** An application, a driver for the boot, a driver that stays. */
-const programTypes: ReadonlySet<number> = new Set([0x80000003, 0x80000004, 0x80000005]);
+/** Digests of the fixed words in PCR 4 (2.3.4.5): separators, and that a boot option is tried or has come back. */
+const fixedWords: ReadonlySet<string> = new Set(
+  ['\0\0\0\0', 'Calling EFI Application from Boot Option', 'Returning from EFI Application from Boot Option'].map(
+    (word) => createHash('sha256').update(word).digest('hex'),
+  ),
+);
 
 /** Sums a boot up; of an event's data is believed only what its digest proves. Pure. */
 export function summariseBoot(log: EventLog, pcrs: PcrValues): MeasuredBoot {
@@ -34,13 +41,14 @@ export function summariseBoot(log: EventLog, pcrs: PcrValues): MeasuredBoot {
   }
   const versions = ofType(log, 0, eventType.firmwareVersion).filter(isProved);
   const firmwareVersion = [...new Set(versions.map(({ data }) => readText(data)))].filter(Boolean).join(', ');
-  const programs = log.events.filter(({ pcr, type }) => pcr === 4 && programTypes.has(type));
+  // by digest alone: a quote proves no event's type
+  const programs = log.events.filter(({ pcr, digest }) => pcr === 4 && !fixedWords.has(digest));
   return {
     pcrs: Object.fromEntries([...pcrs].map(([pcr, value]) => [String(pcr), value])),
     secureBoot,
     ...(firmwareVersion ? { firmwareVersion } : {}),
     variables: Object.fromEntries(variables),
-    programs: [...new Set(programs.map(({ digest }) => digest))],
+    programs: programs.map(({ digest }) => digest),
   };
 }
 
@@ -79,10 +87,11 @@ function readText(data: Buffer): string {
 /**
  * Names, as people read them, the differences between an accepted boot and another one of the same machine. PCRs 1, 3, 5 and
  * 6 hold what differs between honest boots, such as the boot order; the programs of PCR 4 are compared one by one. Pure.
+ * @param served the program that the machine was served now, which may be another than before
  */
-export function describeChanges(accepted: MeasuredBoot, now: MeasuredBoot): string[] {
+export function describeChanges(accepted: MeasuredBoot, now: MeasuredBoot, served?: string): string[] {
   const known = new Set(accepted.programs);
-  const strange = now.programs.filter((digest) => !known.has(digest));
+  const strange = [...new Set(now.programs)].filter((digest) => digest !== served && !known.has(digest));
   return [
     ...firmwareChanges(accepted, now),
     ...secureBootChanges(accepted, now),

@@ -76,6 +76,19 @@ describe.each(recordings)('$name', ({ outputs, reading }) => {
   });
 });
 
+test('whatever the log calls it, a program that was started is one', () => {
+  const [recording] = recordings.filter(({ name }) => name === 'grub-cd');
+  const { bytes, pcrs } = open(recording?.outputs ?? {});
+  const log = readEventLog(bytes);
+  const digest = 'e'.repeat(64);
+  for (const type of [0x3, 0x4, 0x5, 0xd, 0x80000003, 0x80000004, 0x80000007]) {
+    const events = [...log.events];
+    events.splice(1, 0, { pcr: 4, type, digest, data: Buffer.from('Calling EFI Application from Boot Option') });
+    const { programs } = summariseBoot({ ...log, events }, pcrs);
+    expect(programs).toEqual([digest, ...summariseBoot(log, pcrs).programs]);
+  }
+});
+
 test('an event text that its digest does not prove is not believed', () => {
   const [recording] = recordings.filter(({ name }) => name === 'secure-boot');
   const { bytes, pcrs } = open(recording?.outputs ?? {});

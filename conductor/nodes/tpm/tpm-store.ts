@@ -1,7 +1,9 @@
-import { eq } from 'drizzle-orm';
+import { and, eq, sql } from 'drizzle-orm';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
+import type { AgentSessionRow } from '#conductor/kernel/db/schema/agent.ts';
 import { type NodeTpmRow, nodeTpms } from '#conductor/kernel/db/schema/tpm.ts';
 import type { MeasuredBoot } from '#conductor/model/tpm/measured-boot.ts';
+import { tpmFingerprint } from '#conductor/model/tpm/public-area.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { BootVerdict } from '#shared/wire/attestation.ts';
 
@@ -9,6 +11,11 @@ import type { BootVerdict } from '#shared/wire/attestation.ts';
 export async function findNodeTpm(db: Queryable, nodeUuid: string): Promise<NodeTpmRow | undefined> {
   const [row] = await db.select().from(nodeTpms).where(eq(nodeTpms.nodeUuid, nodeUuid));
   return row;
+}
+
+/** Whether the boot of this session was trusted: only then has its agent got the token from us. */
+export function isProved(tpm: NodeTpmRow | undefined, session: AgentSessionRow | undefined): boolean {
+  return Boolean(tpm?.trustedAt && session && tpm.trustedAt >= session.createdAt);
 }
 
 /** One attested boot. */
@@ -22,56 +29,84 @@ export interface AttestedBoot {
   readonly reasons: readonly string[];
 }
 
-/** Writes a boot down; the first one of a node is accepted with it, and so is its first with a log. */
+const now = sql`now()`;
+
+/**
+ * Writes a boot down. The node is known from then on by the first TPM that it is seen with, and that TPM's first boot with a
+ * log is accepted; what another TPM says is kept beside, and changes nothing.
+ * @param mustBeTrusted nothing becomes known by a boot that is not trusted
+ */
 export async function recordAttestation(
   db: Queryable,
   nodeUuid: string,
   attested: AttestedBoot,
-  at: Date,
+  { mustBeTrusted }: { readonly mustBeTrusted: boolean },
 ): Promise<void> {
   const { ekPublic, ekCertificate = null, boot = null, verdict } = attested;
+  const isTrusted = verdict === 'trusted';
   const seen = {
-    seenEkPublic: ekPublic,
-    seenEkCertificate: ekCertificate,
     seenBoot: boot,
-    seenAt: at,
+    seenAt: now,
     verdict,
     reasons: [...attested.reasons],
+    ...(isTrusted ? { trustedAt: now } : {}),
   };
-  const accepted = { ekPublic, ekCertificate, acceptedBoot: boot, acceptedAt: at };
-  await db
-    .insert(nodeTpms)
-    .values({ nodeUuid, ...accepted, ...seen })
-    .onConflictDoUpdate({ target: nodeTpms.nodeUuid, set: seen });
+  if (isTrusted || !mustBeTrusted) {
+    const first = { nodeUuid, ekPublic, ekCertificate, acceptedBoot: boot, ...seen };
+    const made = await db.insert(nodeTpms).values(first).onConflictDoNothing().returning();
+    if (made.length > 0) return;
+  }
+  const isNode = eq(nodeTpms.nodeUuid, nodeUuid);
+  const acceptedBoot =
+    boot === null ? {} : { acceptedBoot: sql`coalesce(${nodeTpms.acceptedBoot}, ${JSON.stringify(boot)}::jsonb)` };
+  const own = await db
+    .update(nodeTpms)
+    .set({ ...seen, ...acceptedBoot })
+    .where(and(isNode, eq(nodeTpms.ekPublic, ekPublic)))
+    .returning();
+  if (own.length > 0) return;
+  const other = { otherEkPublic: ekPublic, otherEkCertificate: ekCertificate, otherBoot: boot, otherAt: now };
+  await db.update(nodeTpms).set(other).where(isNode);
 }
 
 /**
- * Accepts the TPM and the boot that were seen last as the node's own, from now on.
- * @throws AppError `not_found` when no boot of the node was attested
+ * Accepts the TPM with that fingerprint, and its newest boot, as the node's own from now on.
+ * @throws AppError `not_found` when no boot of the node was attested; `conflict`: neither the node's TPM nor the other one
+ * that has asked has that fingerprint
  */
 export async function acceptTpm(
   db: Queryable,
   nodeUuid: string,
-  by: { readonly user: string | null; readonly at: Date },
+  { fingerprint, user }: { readonly fingerprint: string; readonly user: string | null },
 ): Promise<NodeTpmRow> {
   const row = await findNodeTpm(db, nodeUuid);
   if (!row) throw neverAttested(nodeUuid);
-  const accepted = {
-    ekPublic: row.seenEkPublic,
-    ekCertificate: row.seenEkCertificate,
-    acceptedBoot: acceptedWith(row),
-    acceptedAt: by.at,
-    acceptedBy: by.user,
-  };
-  await db.update(nodeTpms).set(accepted).where(eq(nodeTpms.nodeUuid, nodeUuid));
-  return { ...row, ...accepted };
+  const change = { ...acceptedChange(row, fingerprint), acceptedAt: now, acceptedBy: user };
+  const [accepted] = await db.update(nodeTpms).set(change).where(eq(nodeTpms.nodeUuid, nodeUuid)).returning();
+  if (!accepted) throw neverAttested(nodeUuid);
+  return accepted;
 }
 
-/** Programs of boots by other ways stay accepted, while the machine is the same. */
-function acceptedWith({ ekPublic, seenEkPublic, acceptedBoot, seenBoot }: NodeTpmRow): MeasuredBoot | null {
-  if (!seenBoot) return ekPublic === seenEkPublic ? acceptedBoot : null;
-  if (!acceptedBoot || ekPublic !== seenEkPublic) return seenBoot;
-  return { ...seenBoot, programs: [...new Set([...acceptedBoot.programs, ...seenBoot.programs])] };
+function acceptedChange(row: NodeTpmRow, fingerprint: string) {
+  const own = tpmFingerprint(row.ekPublic);
+  // programs of boots by other ways stay accepted, while the machine is the same
+  if (fingerprint === own) return { acceptedBoot: merge(row.acceptedBoot, row.seenBoot) };
+  const { otherEkPublic: ekPublic } = row;
+  const other = ekPublic === null ? undefined : tpmFingerprint(ekPublic);
+  if (ekPublic === null || other !== fingerprint) {
+    const known = [own, ...(other === undefined ? [] : [other])].join(' and ');
+    throw new AppError('conflict', `no TPM with the fingerprint ${fingerprint} has asked; those of ${known} have`);
+  }
+  const nothing = { otherEkPublic: null, otherEkCertificate: null, otherBoot: null, otherAt: null, trustedAt: null };
+  const seen = { seenBoot: row.otherBoot, seenAt: row.otherAt ?? now, verdict: 'unknown' as const };
+  const reasons = ['this TPM was accepted since it has asked: its next boot is judged'];
+  const { otherEkCertificate: ekCertificate, otherBoot: acceptedBoot } = row;
+  return { ekPublic, ekCertificate, acceptedBoot, ...seen, reasons, ...nothing };
+}
+
+function merge(before: MeasuredBoot | null, now: MeasuredBoot | null): MeasuredBoot | null {
+  if (!before || !now) return now ?? before;
+  return { ...now, programs: [...new Set([...before.programs, ...now.programs])] };
 }
 
 /** Error for a node of which no boot was attested. */
@@ -79,6 +114,6 @@ export function neverAttested(nodeUuid: string): AppError {
   return new AppError(
     'not_found',
     `No boot of node ${nodeUuid} was attested: BATON_ATTESTATION is off, its machine has no TPM 2.0, or it has not booted ` +
-      "Baton's ramdisk since.",
+      "Baton's ramdisk since; with `require` its first boot must be trusted.",
   );
 }

@@ -16,13 +16,18 @@ export const nodeTpms = pgTable('node_tpms', {
   acceptedAt: instantColumn().notNull().defaultNow(),
   /** User who has accepted it; null = it was the first that the node was seen with. */
   acceptedBy: text(),
-  /** Key of the newest boot. Another one than `ekPublic` is another machine. */
-  seenEkPublic: text().notNull(),
-  seenEkCertificate: text(),
+  /** Newest boot of that TPM; null = its log is missing, or does not fit the quote. */
   seenBoot: jsonb().$type<MeasuredBoot>(),
   seenAt: instantColumn().notNull().defaultNow(),
   verdict: text().$type<BootVerdict>().notNull(),
   /** Sentences. */
   reasons: jsonb().$type<string[]>().notNull(),
+  /** Time of its last boot that was trusted. */
+  trustedAt: instantColumn(),
+  /** Another TPM that has asked for this node since: of another mainboard, another machine, or a stranger. */
+  otherEkPublic: text(),
+  otherEkCertificate: text(),
+  otherBoot: jsonb().$type<MeasuredBoot>(),
+  otherAt: instantColumn(),
 });
 export type NodeTpmRow = typeof nodeTpms.$inferSelect;
