@@ -17,7 +17,7 @@ const sector = 2048;
 
 /**
  * Read by GRUB's core before anything else. Only CDs are looked at, by their names under BIOS and UEFI: a search would take a
- * file of that name on a disk, which whoever had the machine before may have written.
+ * file of that name on a disk, which a tenant of before may have written.
  */
 const earlyConfiguration = ['cd', 'cd0', 'cd1', 'cd2', 'cd3', 'cd4', 'cd5']
   .map((name) => `set root=${name}\nset prefix=($root)/boot/grub\nconfigfile ($root)/boot/grub/grub.cfg\n`)

@@ -101,7 +101,7 @@ describe.each([
   });
 });
 
-test('a loader that is served anew is no change', () => {
+test('another loader than before is no change where it was served', () => {
   const accepted = { ...measured, programs: [other] };
   expect(judgeBoot({ ...facts, known: { ...known, acceptedBoot: accepted } })).toEqual({
     verdict: 'trusted',
