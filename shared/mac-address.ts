@@ -18,6 +18,11 @@ export function parseCardAddress(text: string): string | undefined {
   return mac === undefined || notAssigned.has(mac) || isGroup ? undefined : mac;
 }
 
+/** Reads a list of texts: the addresses among them, as `parseCardAddress` gives them. */
+export function parseCardAddresses(texts: readonly string[]): string[] {
+  return texts.map((text) => parseCardAddress(text.trim())).filter((mac) => mac !== undefined);
+}
+
 /** Drivers of USB's own classes of network cards: BMCs show the machine a card of them, adapters have others. */
 const classDrivers: ReadonlySet<string> = new Set(['cdc_ether', 'cdc_eem', 'cdc_ncm', 'cdc_subset', 'rndis_host']);
 

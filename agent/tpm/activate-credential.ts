@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { algorithms } from '#agent/tpm/capabilities.ts';
 import type { TpmKey } from '#agent/tpm/make-key.ts';
+import { readAnswer } from '#agent/tpm/read-answer.ts';
 import type { Tpm } from '#agent/tpm/tpm.ts';
-import { numbers, readTpmBytes, sized } from '#agent/tpm/tpm-bytes.ts';
 import { handles } from '#agent/tpm/tpm-command.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { algorithms } from '#shared/tpm/algorithms.ts';
+import { numbers, sized } from '#shared/tpm/write-fields.ts';
 
 const policySession = 0x01;
 
@@ -19,17 +20,16 @@ export async function activateCredential(
   keys: { readonly endorsement: TpmKey; readonly attestation: TpmKey },
   credential: Buffer,
 ): Promise<Buffer> {
-  const source = readTpmBytes('the credential', credential);
+  const source = readAnswer('the credential', credential);
   const parts = [sized(source.sized()), sized(source.sized())];
-  const { length } = source.rest();
-  if (length > 0) throw new AppError('agent_error', `the credential has ${length} bytes too many`);
+  source.end();
   const { parameters } = await tpm.execute({
     name: 'TPM2_ActivateCredential',
     handles: [keys.attestation.handle, keys.endorsement.handle],
     sessions: [handles.password, await startEndorsementSession(tpm)],
     parameters: parts,
   });
-  return readTpmBytes('the answer to TPM2_ActivateCredential', parameters).sized();
+  return readAnswer('the answer to TPM2_ActivateCredential', parameters).sized();
 }
 
 /** Starts a session that satisfies the endorsement key's policy: it knows the hierarchy's password, which is empty. */

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { algorithms, hasP256 } from '#agent/tpm/capabilities.ts';
+import { hasP256 } from '#agent/tpm/capabilities.ts';
 import { makeKey, type TpmKey, uniqueSizes } from '#agent/tpm/make-key.ts';
 import type { Tpm } from '#agent/tpm/tpm.ts';
-import { numbers } from '#agent/tpm/tpm-bytes.ts';
+import { algorithms } from '#shared/tpm/algorithms.ts';
+import { numbers } from '#shared/tpm/write-fields.ts';
 
 /** fixedTPM, fixedParent, sensitiveDataOrigin, userWithAuth, restricted, sign: it signs only what the TPM says itself. */
 const attributes = 0x0005_0072;

@@ -1,25 +1,10 @@
+import { readAnswer } from '#agent/tpm/read-answer.ts';
 import { hasRefusedWith, type Tpm } from '#agent/tpm/tpm.ts';
-import { numbers, readTpmBytes, type TpmReader } from '#agent/tpm/tpm-bytes.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-
-/** Algorithms by TCG's registry. */
-export const algorithms = {
-  rsa: 0x0001,
-  sha1: 0x0004,
-  aes: 0x0006,
-  sha256: 0x000b,
-  sha384: 0x000c,
-  sha512: 0x000d,
-  none: 0x0010,
-  sm3: 0x0012,
-  rsassa: 0x0014,
-  ecdsa: 0x0018,
-  ecc: 0x0023,
-  cfb: 0x0043,
-} as const;
-
-/** NIST P-256. */
-export const nistP256 = 0x0003;
+import { algorithms, nistP256 } from '#shared/tpm/algorithms.ts';
+import type { ByteReader } from '#shared/tpm/byte-reader.ts';
+import { readSelections } from '#shared/tpm/read-selections.ts';
+import { numbers } from '#shared/tpm/write-fields.ts';
 
 const capabilities = { pcrs: 5, eccCurves: 8 } as const;
 
@@ -33,7 +18,7 @@ const bankNames: Readonly<Record<number, string>> = {
 
 /** @throws AppError `not_supported`: the SHA-256 bank lacks some of these PCRs */
 export async function requireSha256Bank(tpm: Tpm, pcrs: readonly number[]): Promise<void> {
-  const banks = readSelections(await readCapability(tpm, capabilities.pcrs));
+  const banks = readBanks(await readCapability(tpm, capabilities.pcrs));
   const has = banks.get(algorithms.sha256) ?? new Set();
   if (pcrs.every((pcr) => has.has(pcr))) return;
   const active = [...banks].flatMap(([bank, { size }]) =>
@@ -47,41 +32,31 @@ export async function requireSha256Bank(tpm: Tpm, pcrs: readonly number[]): Prom
 
 /** Reads whether the TPM can make keys of NIST P-256. */
 export async function hasP256(tpm: Tpm): Promise<boolean> {
-  let data: TpmReader;
+  let data: ByteReader;
   try {
     data = await readCapability(tpm, capabilities.eccCurves);
   } catch (error) {
     if (hasRefusedWith(error, 0x084)) return false; // one without elliptic curves does not have the list either
     throw error;
   }
-  const count = data.number(4);
-  return Array.from({ length: count }, () => data.number(2)).includes(nistP256);
+  const count = data.u32();
+  return Array.from({ length: count }, () => data.u16()).includes(nistP256);
 }
 
-async function readCapability(tpm: Tpm, capability: number): Promise<TpmReader> {
+async function readCapability(tpm: Tpm, capability: number): Promise<ByteReader> {
   const { parameters } = await tpm.execute({
     name: 'TPM2_GetCapability',
     parameters: [numbers([capability, 4], [0, 4], [64, 4])],
   });
-  const source = readTpmBytes('the answer to TPM2_GetCapability', parameters);
-  source.number(1); // more data: none of these lists has 64 entries
-  source.number(4); // the capability itself
+  const source = readAnswer('the answer to TPM2_GetCapability', parameters);
+  source.u8(); // more data: none of these lists has 64 entries
+  source.u32(); // the capability itself
   return source;
 }
 
-/** Reads a `TPML_PCR_SELECTION`: PCRs by bank. */
-export function readSelections(source: TpmReader): ReadonlyMap<number, ReadonlySet<number>> {
-  const count = source.number(4);
-  return new Map(
-    Array.from({ length: count }, () => {
-      const bank = source.number(2);
-      const bits = source.bytes(source.number(1));
-      const pcrs = [...bits].flatMap((byte, index) =>
-        [0, 1, 2, 3, 4, 5, 6, 7].flatMap((bit) => ((byte >> bit) & 1 ? [index * 8 + bit] : [])),
-      );
-      return [bank, new Set(pcrs)] as const;
-    }),
-  );
+/** Reads PCRs by their bank. */
+export function readBanks(source: ByteReader): ReadonlyMap<number, ReadonlySet<number>> {
+  return new Map(readSelections(source).map(([bank, pcrs]) => [bank, new Set(pcrs)]));
 }
 
 /** Writes a `TPML_PCR_SELECTION` of the SHA-256 bank. */

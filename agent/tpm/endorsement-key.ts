@@ -1,8 +1,9 @@
-import { algorithms, hasP256 } from '#agent/tpm/capabilities.ts';
+import { hasP256 } from '#agent/tpm/capabilities.ts';
 import { type KeyAlgorithm, makeKey, type TpmKey, uniqueSizes } from '#agent/tpm/make-key.ts';
 import { readMakersIndex } from '#agent/tpm/nv-index.ts';
 import type { Tpm } from '#agent/tpm/tpm.ts';
-import { numbers } from '#agent/tpm/tpm-bytes.ts';
+import { algorithms } from '#shared/tpm/algorithms.ts';
+import { numbers } from '#shared/tpm/write-fields.ts';
 
 /**
  * The endorsement key by TCG's EK Credential Profile 2.5 (B.3): templates L-1 for RSA 2048 and L-2 for NIST P-256, with the

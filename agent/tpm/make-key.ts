@@ -1,8 +1,9 @@
-import { algorithms, nistP256 } from '#agent/tpm/capabilities.ts';
+import { readAnswer } from '#agent/tpm/read-answer.ts';
 import type { Tpm } from '#agent/tpm/tpm.ts';
-import { numbers, readTpmBytes, sized } from '#agent/tpm/tpm-bytes.ts';
 import { handles } from '#agent/tpm/tpm-command.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { algorithms, nistP256 } from '#shared/tpm/algorithms.ts';
+import { numbers, sized } from '#shared/tpm/write-fields.ts';
 
 export type KeyAlgorithm = 'ecc' | 'rsa';
 
@@ -42,7 +43,7 @@ export async function makeKey(tpm: Tpm, template: KeyTemplate): Promise<TpmKey> 
     ],
   });
   if (handle === undefined) throw new AppError('internal', 'TPM2_CreatePrimary has made no key');
-  return { handle, publicPart: sized(readTpmBytes('the answer to TPM2_CreatePrimary', parameters).sized()) };
+  return { handle, publicPart: sized(readAnswer('the answer to TPM2_CreatePrimary', parameters).sized()) };
 }
 
 /** Writes a `TPMT_PUBLIC`. */

@@ -1,7 +1,8 @@
+import { readAnswer } from '#agent/tpm/read-answer.ts';
 import { hasRefusedWith, type Tpm } from '#agent/tpm/tpm.ts';
-import { numbers, readTpmBytes } from '#agent/tpm/tpm-bytes.ts';
 import { handles } from '#agent/tpm/tpm-command.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { numbers } from '#shared/tpm/write-fields.ts';
 
 /** Bits of `TPMA_NV` (TCG TPM 2.0 Library, part 2, 13.4); the first: by the owner's password, the index's own or a policy. */
 const othersMayWrite = (1 << 1) | (1 << 2) | (1 << 3);
@@ -48,7 +49,7 @@ async function readContent(tpm: Tpm, index: number, place: Place): Promise<Buffe
       sessions: [handles.password],
       parameters: [numbers([Math.min(readSize, place.size - offset), 2], [offset, 2])],
     });
-    parts.push(readTpmBytes('the answer to TPM2_NV_Read', parameters).sized());
+    parts.push(readAnswer('the answer to TPM2_NV_Read', parameters).sized());
   }
   return Buffer.concat(parts);
 }
@@ -56,13 +57,13 @@ async function readContent(tpm: Tpm, index: number, place: Place): Promise<Buffe
 async function readPublic(tpm: Tpm, index: number): Promise<Place | undefined> {
   try {
     const { parameters } = await tpm.execute({ name: 'TPM2_NV_ReadPublic', handles: [index] });
-    const answer = readTpmBytes('the answer to TPM2_NV_ReadPublic', parameters);
-    const area = readTpmBytes(`the description of index ${hex(index)}`, answer.sized());
-    area.number(4); // the index
-    area.number(2); // the algorithm of its name
-    const attributes = area.number(4);
+    const answer = readAnswer('the answer to TPM2_NV_ReadPublic', parameters);
+    const area = readAnswer(`the description of index ${hex(index)}`, answer.sized());
+    area.u32(); // the index
+    area.u16(); // the algorithm of its name
+    const attributes = area.u32();
     area.sized(); // policy
-    return { attributes, size: area.number(2) };
+    return { attributes, size: area.u16() };
   } catch (error) {
     if (hasRefusedWith(error, 0x08b)) return undefined;
     throw error;

@@ -1,9 +1,11 @@
-import { algorithms, readSelections, selectSha256 } from '#agent/tpm/capabilities.ts';
+import { readBanks, selectSha256 } from '#agent/tpm/capabilities.ts';
 import type { TpmKey } from '#agent/tpm/make-key.ts';
+import { readAnswer } from '#agent/tpm/read-answer.ts';
 import type { Tpm } from '#agent/tpm/tpm.ts';
-import { numbers, readTpmBytes, sized } from '#agent/tpm/tpm-bytes.ts';
 import { handles } from '#agent/tpm/tpm-command.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { algorithms } from '#shared/tpm/algorithms.ts';
+import { numbers, sized } from '#shared/tpm/write-fields.ts';
 
 export interface Quote {
   /** `TPMS_ATTEST`, as signed. */
@@ -20,7 +22,7 @@ export async function makeQuote(tpm: Tpm, key: TpmKey, nonce: Buffer, pcrs: read
     sessions: [handles.password],
     parameters: [sized(nonce), numbers([algorithms.none, 2]), selectSha256(pcrs)], // none: the key's own scheme
   });
-  const answer = readTpmBytes('the answer to TPM2_Quote', parameters);
+  const answer = readAnswer('the answer to TPM2_Quote', parameters);
   return { quote: answer.sized(), signature: answer.rest() };
 }
 
@@ -30,10 +32,10 @@ export async function readPcrs(tpm: Tpm, pcrs: readonly number[]): Promise<Recor
   let wanted = [...pcrs];
   while (wanted.length > 0) {
     const { parameters } = await tpm.execute({ name: 'TPM2_PCR_Read', parameters: [selectSha256(wanted)] });
-    const answer = readTpmBytes('the answer to TPM2_PCR_Read', parameters);
-    answer.number(4); // the counter of changes
-    const read = readSelections(answer).get(algorithms.sha256);
-    const count = answer.number(4);
+    const answer = readAnswer('the answer to TPM2_PCR_Read', parameters);
+    answer.u32(); // the counter of changes
+    const read = readBanks(answer).get(algorithms.sha256);
+    const count = answer.u32();
     if (
       read === undefined ||
       read.size === 0 ||

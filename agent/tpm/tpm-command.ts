@@ -1,5 +1,6 @@
-import { numbers, readTpmBytes, sized } from '#agent/tpm/tpm-bytes.ts';
+import { readAnswer } from '#agent/tpm/read-answer.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { numbers, sized } from '#shared/tpm/write-fields.ts';
 
 /** Commands that attestation takes, with their codes (TCG TPM 2.0 Library, part 2, 6.5.2). */
 const codes = {
@@ -61,16 +62,16 @@ export function encodeCommand({ name, handles: on = [], sessions = [], parameter
  * @throws AppError `agent_error` when it is none
  */
 export function decodeAnswer(name: CommandName, bytes: Buffer): { readonly code: number; readonly answer: TpmAnswer } {
-  const source = readTpmBytes(`the answer to ${name}`, bytes);
-  const tag = source.number(2);
-  const length = source.number(4);
+  const source = readAnswer(`the answer to ${name}`, bytes);
+  const tag = source.u16();
+  const length = source.u32();
   if (length !== bytes.length) {
     throw new AppError('agent_error', `the answer to ${name} has ${bytes.length} bytes and says ${length}`);
   }
-  const code = source.number(4);
+  const code = source.u32();
   if (code !== 0) return { code, answer: { handle: undefined, parameters: Buffer.alloc(0) } };
-  const handle = makers.has(name) ? source.number(4) : undefined;
+  const handle = makers.has(name) ? source.u32() : undefined;
   // behind the parameters are the sessions' answers, which for passwords and policies are empty
-  const parameters = tag === tags.sessions ? source.bytes(source.number(4)) : source.rest();
+  const parameters = tag === tags.sessions ? source.take(source.u32()) : source.rest();
   return { code, answer: { handle, parameters } };
 }

@@ -1,5 +1,4 @@
 import { baseCode, describeCode } from '#agent/tpm/response-codes.ts';
-import { numbers } from '#agent/tpm/tpm-bytes.ts';
 import {
   type CommandName,
   decodeAnswer,
@@ -8,7 +7,10 @@ import {
   type TpmCommand,
 } from '#agent/tpm/tpm-command.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { inTime } from '#shared/in-time.ts';
 import type { Log } from '#shared/log.ts';
+import { retry } from '#shared/retry.ts';
+import { numbers } from '#shared/tpm/write-fields.ts';
 
 /** Way to a TPM: one command at a time. */
 export interface TpmTransport {
@@ -39,7 +41,7 @@ export interface TpmLimits {
 const tpmLimits: TpmLimits = { commandMs: 20_000, makeKeyMs: 120_000 };
 
 /** Milliseconds between tries of a command that the TPM was too busy for, and how often it is tried again. */
-const busy = { codes: new Set([0x908, 0x90a, 0x922]), waitMs: 100, tries: 50 } as const;
+const busy = { codes: [0x908, 0x90a, 0x922], waitMs: 100, tries: 50 } as const;
 
 /** Opens a TPM over a transport, which is its own from then on. */
 export function createTpm(
@@ -51,28 +53,28 @@ export function createTpm(
 
   const exchange = async (name: CommandName, bytes: Buffer): Promise<Buffer> => {
     const limitMs = name === 'TPM2_CreatePrimary' ? limits.makeKeyMs : limits.commandMs;
-    const late = new AppError('timeout', `the TPM has not answered ${name} in ${limitMs / 1000} s`);
+    const late = { code: 'timeout', message: `the TPM has not answered ${name} in ${limitMs / 1000} s` } as const;
     try {
-      return await within(limitMs, late, signal, transport.exchange(bytes));
+      return await inTime(untilAborted(transport.exchange(bytes), signal), limitMs, late);
     } catch (error) {
       // an answer that comes later would be taken for the next command's
       hangs = true;
       throw error;
     }
   };
-  const ask = async (command: TpmCommand): Promise<TpmAnswer> => {
-    const bytes = encodeCommand(command);
-    for (let attempt = 1; ; attempt += 1) {
-      const { code, answer } = decodeAnswer(command.name, await exchange(command.name, bytes));
-      if (code === 0) return answer;
-      if (!busy.codes.has(code) || attempt > busy.tries) {
-        throw new AppError('agent_error', `the TPM refuses ${command.name}: ${describeCode(code)}`, {
-          details: { response_code: baseCode(code) },
-        });
-      }
-      await new Promise((resolve) => setTimeout(resolve, busy.waitMs));
-    }
+  const askOnce = async (command: TpmCommand): Promise<TpmAnswer> => {
+    const { code, answer } = decodeAnswer(command.name, await exchange(command.name, encodeCommand(command)));
+    if (code === 0) return answer;
+    throw new AppError('agent_error', `the TPM refuses ${command.name}: ${describeCode(code)}`, {
+      details: { response_code: baseCode(code) },
+    });
   };
+  const ask = (command: TpmCommand): Promise<TpmAnswer> =>
+    retry(() => askOnce(command), {
+      attempts: busy.tries + 1,
+      passes: (error) => busy.codes.some((code) => hasRefusedWith(error, code)),
+      delayMs: () => busy.waitMs,
+    });
   return {
     execute: async (command) => {
       if (hangs) throw new AppError('timeout', `the TPM hangs, ${command.name} is not sent to it`);
@@ -102,15 +104,13 @@ export function hasRefusedWith(error: unknown, code: number): boolean {
   return error instanceof AppError && error.details['response_code'] === code;
 }
 
-async function within<T>(limitMs: number, late: AppError, signal: AbortSignal, work: Promise<T>): Promise<T> {
-  const { promise: ended, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(late), limitMs);
+async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise: left, reject } = Promise.withResolvers<never>();
   const onAbort = (): void => reject(new AppError('aborted', 'the TPM was left', { cause: signal.reason }));
   signal.addEventListener('abort', onAbort, { once: true });
   try {
-    return await Promise.race([work, ended]);
+    return await Promise.race([work, left]);
   } finally {
-    clearTimeout(timer);
     signal.removeEventListener('abort', onAbort);
   }
 }

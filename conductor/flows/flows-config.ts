@@ -26,7 +26,7 @@ export interface FlowsConfig extends AgentsConfig, ClusterConfig {
   /** Seconds, as the wire has it. */
   readonly heartbeatTimeout: number;
   readonly callbackTimeoutMs: number;
-  /** By `interface.step`. */
+  /** Priorities by `interface.step`. */
   readonly cleanStepPriorities: ReadonlyMap<string, number>;
   /** `Infinity` = no limit. */
   readonly stepTimeoutMs: number;

@@ -11,6 +11,7 @@ import { hasSucceeded, stepsOf } from '#conductor/flows/log/flow-store.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import { flowKinds } from '#conductor/model/flows/flow-kinds.ts';
 import type { BootDevice } from '#conductor/model/power-and-boot.ts';
+import { describeDistrust } from '#conductor/model/tpm/judge-boot.ts';
 import { setOfferedBootDevice } from '#conductor/nodes/boot/boot-device.ts';
 import { bootModeOf, readFirmwareBoot } from '#conductor/nodes/boot/boot-mode.ts';
 import { bootsByHttp, bootsFromVirtualMedia, networkBootDevice } from '#conductor/nodes/node-interfaces.ts';
@@ -75,11 +76,7 @@ export async function requireTrusted(context: StepContext): Promise<void> {
   const { startedAt } = context.step;
   const situation = { situation: 'boot_not_trusted' } as const;
   if (tpm && startedAt && tpm.seenAt >= startedAt && tpm.verdict !== 'trusted')
-    throw new AppError(
-      'unauthorized',
-      `the boot is not trusted (${tpm.verdict}): ${tpm.reasons.join('; ')}`,
-      situation,
-    );
+    throw new AppError('unauthorized', describeDistrust(tpm), situation);
   if (hasCalledIn(context) && !isProved(tpm, context.session))
     throw new AppError('unauthorized', 'the agent that has called in has not proved what it runs on', situation);
 }

@@ -7,7 +7,7 @@ import type { EngineContext } from '#conductor/flows/context.ts';
 import { servedMediumParams } from '#conductor/flows/network/boot-answers.ts';
 import { findBootingNode, type LookupRequest, lookupNode } from '#conductor/flows/request/lookup-node.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
-import { type BootFacts, judgeBoot } from '#conductor/model/tpm/judge-boot.ts';
+import { type BootFacts, describeDistrust, judgeBoot } from '#conductor/model/tpm/judge-boot.ts';
 import { makeCredential } from '#conductor/model/tpm/make-credential.ts';
 import { summariseBoot } from '#conductor/model/tpm/measured-boot.ts';
 import { readAttestationKey, readEndorsementKey } from '#conductor/model/tpm/public-area.ts';
@@ -119,7 +119,7 @@ export async function attestMachine(
   const { verdict } = judged;
   await keepVerdict(context, node, facts, { challenge, mustBeTrusted: isRequired, ...judged });
   if (isRequired && verdict !== 'trusted') {
-    const refusal = new AppError('forbidden', `the boot is not trusted (${verdict}): ${judged.reasons.join('; ')}`);
+    const refusal = new AppError('forbidden', describeDistrust(judged));
     await noteRefusal(context, { nodeUuid: node.uuid }, 'attestation', refusal);
     context.nudge(node.uuid, 'agent');
     throw refusal;

@@ -8,7 +8,7 @@ import type { HttpContext } from '#conductor/http/routing/context.ts';
 import { applicationFault } from '#conductor/http/routing/error-answers.ts';
 import type { SeenMachine } from '#conductor/nodes/boot/boot-event-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { parseCardAddress } from '#shared/mac-address.ts';
+import { parseCardAddresses } from '#shared/mac-address.ts';
 
 /** `undefined` in process. */
 export function addressOf(c: Context): string | undefined {
@@ -138,10 +138,7 @@ function machineOf({ req }: Context): SeenMachine | undefined {
   const ident = /^\/v1\/(?:heartbeat|progress|neighbours)\/([^/]+)$/.exec(req.path)?.[1];
   if (ident !== undefined) return { ident };
   const given = req.query('mac') ?? req.query('addresses') ?? '';
-  const macs = given
-    .split(',')
-    .map((text) => parseCardAddress(text.trim()))
-    .filter((mac) => mac !== undefined);
+  const macs = parseCardAddresses(given.split(','));
   return macs.length === 0 ? undefined : { macs };
 }
 

@@ -12,7 +12,7 @@ import { noteRefusal } from '#conductor/nodes/boot/note-refusal.ts';
 import { isUuid } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { describeIssues } from '#shared/errors/describe-issues.ts';
-import { parseCardAddress } from '#shared/mac-address.ts';
+import { parseCardAddresses } from '#shared/mac-address.ts';
 import { bootTokenHeader, Heartbeat } from '#shared/wire/agent-calls.ts';
 import { attestationProblemHeader } from '#shared/wire/attestation.ts';
 import { NeighboursAnswer, NeighboursRequest } from '#shared/wire/neighbours.ts';
@@ -113,7 +113,7 @@ export function agentRoutes(app: ApiApp, context: HttpContext): void {
     const { addresses: list, node_uuid: nodeUuid } = c.req.valid('query');
     // dash forms are ignored without a word, as in Ironic
     const macs = (list ?? '').split(',').filter((text) => !text.includes('-'));
-    const addresses = macs.map((text) => parseCardAddress(text.trim())).filter((mac) => mac !== undefined);
+    const addresses = parseCardAddresses(macs);
     if (addresses.length === 0 && !nodeUuid) {
       throw new AppError(
         'invalid_argument',

@@ -1,7 +1,7 @@
 import { attestMachine, challengeMachine } from '#conductor/flows/request/attest-machine.ts';
 import type { HttpContext } from '#conductor/http/routing/context.ts';
 import { type ApiApp, answers, routesOf } from '#conductor/http/routing/define-routes.ts';
-import { parseCardAddress } from '#shared/mac-address.ts';
+import { parseCardAddresses } from '#shared/mac-address.ts';
 import { bootTokenHeader } from '#shared/wire/agent-calls.ts';
 import {
   AttestationAnswer,
@@ -30,7 +30,7 @@ const answer = route.post(
 export function attestationRoutes(app: ApiApp, context: HttpContext): void {
   app.openapi(challenge, async (c) => {
     const { addresses: given, ...keys } = c.req.valid('json');
-    const addresses = given.map((text) => parseCardAddress(text.trim())).filter((mac) => mac !== undefined);
+    const addresses = parseCardAddresses(given);
     return c.json(await challengeMachine(context, keys, addresses));
   });
 

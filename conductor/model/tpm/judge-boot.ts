@@ -52,6 +52,11 @@ export function judgeBoot(facts: BootFacts): { readonly verdict: BootVerdict; re
   return { verdict: unproved.length > 0 ? 'unknown' : 'trusted', reasons: unproved };
 }
 
+/** The sentence by which a boot is refused that is not trusted. Pure. */
+export function describeDistrust({ verdict, reasons }: { verdict: BootVerdict; reasons: readonly string[] }): string {
+  return `the boot is not trusted (${verdict}): ${reasons.join('; ')}`;
+}
+
 function judgeServed(
   { measured, events }: ProvedBoot,
   predicted: BootFacts['predicted'],

@@ -1,6 +1,6 @@
 import { constants, createCipheriv, createECDH, createHash, createHmac, publicEncrypt, randomBytes } from 'node:crypto';
-import { sized } from '#conductor/model/tpm/byte-reader.ts';
 import type { PublicArea } from '#conductor/model/tpm/public-area.ts';
+import { sized } from '#shared/tpm/write-fields.ts';
 
 /**
  * Encrypts a secret so that nobody opens it but the TPM with that endorsement key, and only if it holds a key of that name

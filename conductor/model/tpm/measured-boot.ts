@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { readBytes } from '#conductor/model/tpm/byte-reader.ts';
 import type { BootEvent, EventLog } from '#conductor/model/tpm/read-event-log.ts';
 import type { PcrValues } from '#conductor/model/tpm/verify-quote.ts';
+import { readBytes } from '#shared/tpm/byte-reader.ts';
 
 /** Summary of one boot's quote and log, as it is kept and compared with later ones. */
 export interface MeasuredBoot {
@@ -64,7 +64,7 @@ function isProved({ digest, data }: BootEvent): boolean {
 /** `UEFI_VARIABLE_DATA`; its digest is of the whole. */
 function readVariable(data: Buffer): { readonly name: string; readonly value: Buffer } | undefined {
   try {
-    const reader = readBytes(data, 'a variable', 'little');
+    const reader = readBytes(data, 'a variable', { order: 'little' });
     reader.take(16);
     const [characters, bytes] = [reader.u64(), reader.u64()];
     const name = reader.take(Number(characters) * 2).toString('utf16le');

@@ -1,6 +1,7 @@
 import { createHash, createPublicKey, type KeyObject } from 'node:crypto';
-import { type ByteReader, readBytes } from '#conductor/model/tpm/byte-reader.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { algorithms, nistP256 } from '#shared/tpm/algorithms.ts';
+import { type ByteReader, readBytes } from '#shared/tpm/byte-reader.ts';
 
 /** Public part of a key in a TPM (`TPM2B_PUBLIC`, TPM 2.0 Library Part 2, 12.2.5). */
 export interface PublicArea {
@@ -12,10 +13,6 @@ export interface PublicArea {
   /** Bytes of the two coordinates; of an RSA key none. */
   readonly point?: { readonly x: Buffer; readonly y: Buffer };
 }
-
-const algorithms = { rsa: 0x0001, sha256: 0x000b, aes: 0x0006, none: 0x0010, ecc: 0x0023 } as const;
-const p256 = 0x0003;
-const cfb = 0x0043;
 
 /** Bits of `TPMA_OBJECT` (Part 2, 8.3). */
 const attribute = {
@@ -117,7 +114,7 @@ function readEcc(reader: ByteReader, subject: string): { key: KeyObject; point: 
   skipScheme(reader); // key derivation
   const [x, y] = [reader.sized(), reader.sized()];
   reader.end();
-  if (curve !== p256)
+  if (curve !== nistP256)
     throw new AppError('invalid_argument', `${subject} is on curve ${hex(curve)}; NIST P-256 is understood`);
   const point = { x: padded(x, subject), y: padded(y, subject) };
   const [jwkX, jwkY] = [point.x.toString('base64url'), point.y.toString('base64url')];
@@ -143,7 +140,7 @@ function skipSymmetric(reader: ByteReader, subject: string): void {
   const algorithm = reader.u16();
   if (algorithm === algorithms.none) return;
   const [bits, mode] = [reader.u16(), reader.u16()];
-  if (algorithm !== algorithms.aes || bits !== 128 || mode !== cfb)
+  if (algorithm !== algorithms.aes || bits !== 128 || mode !== algorithms.cfb)
     throw new AppError(
       'invalid_argument',
       `${subject} uses cipher ${hex(algorithm)} with ${bits} bits; AES-128 CFB is understood`,

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
-import { readBytes } from '#conductor/model/tpm/byte-reader.ts';
 import type { PcrValues } from '#conductor/model/tpm/verify-quote.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { algorithms } from '#shared/tpm/algorithms.ts';
+import { type ByteReader, readBytes } from '#shared/tpm/byte-reader.ts';
 
 /** An event that firmware or a boot loader has written down beside extending a PCR by its digest. */
 export interface BootEvent {
@@ -13,7 +14,6 @@ export interface BootEvent {
 }
 
 const noAction = 3;
-const sha256 = 0x000b;
 const signature = 'Spec ID Event03\0';
 const locality = 'StartupLocality\0';
 /** Some firmware writes hundreds of events; ten times that is no log of a boot. */
@@ -31,7 +31,7 @@ export interface EventLog {
  * @throws AppError `invalid_argument`: it is cut, of the old form that has SHA-1 only, or has no SHA-256 digests
  */
 export function readEventLog(bytes: Buffer): EventLog {
-  const reader = readBytes(bytes, 'the event log', 'little');
+  const reader = readBytes(bytes, 'the event log', { order: 'little' });
   const sizes = readHeader(reader);
   const events: BootEvent[] = [];
   let started = 0;
@@ -46,7 +46,7 @@ export function readEventLog(bytes: Buffer): EventLog {
       if (size === undefined)
         throw new AppError('invalid_argument', `an event of PCR ${pcr} has a digest that the log does not announce`);
       const value = reader.take(size);
-      if (algorithm === sha256) digest = value.toString('hex');
+      if (algorithm === algorithms.sha256) digest = value.toString('hex');
     }
     const data = reader.take(reader.u32());
     if (type === noAction) {
@@ -61,19 +61,19 @@ export function readEventLog(bytes: Buffer): EventLog {
   return { events, locality: started };
 }
 
-function readHeader(reader: ReturnType<typeof readBytes>): ReadonlyMap<number, number> {
+function readHeader(reader: ByteReader): ReadonlyMap<number, number> {
   const [pcr, type] = [reader.u32(), reader.u32()];
   reader.take(20);
-  const header = readBytes(reader.take(reader.u32()), "the event log's header", 'little');
+  const header = readBytes(reader.take(reader.u32()), "the event log's header", { order: 'little' });
   if (pcr !== 0 || type !== noAction || header.left() < 16 || header.take(16).toString('latin1') !== signature)
     throw new AppError('invalid_argument', 'the event log is of the old form, which has SHA-1 digests only');
   header.take(4 + 4); // platform class, version
-  const algorithms = header.u32();
-  if (algorithms > mostAlgorithms)
-    throw new AppError('invalid_argument', `the event log announces ${algorithms} algorithms`);
+  const count = header.u32();
+  if (count > mostAlgorithms) throw new AppError('invalid_argument', `the event log announces ${count} algorithms`);
   const sizes = new Map<number, number>();
-  for (let index = 0; index < algorithms; index += 1) sizes.set(header.u16(), header.u16());
-  if (sizes.get(sha256) !== 32) throw new AppError('invalid_argument', 'the event log has no SHA-256 digests');
+  for (let index = 0; index < count; index += 1) sizes.set(header.u16(), header.u16());
+  if (sizes.get(algorithms.sha256) !== 32)
+    throw new AppError('invalid_argument', 'the event log has no SHA-256 digests');
   return sizes;
 }
 

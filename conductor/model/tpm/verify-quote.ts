@@ -1,15 +1,15 @@
 import { constants, createHash, verify } from 'node:crypto';
-import { type ByteReader, readBytes } from '#conductor/model/tpm/byte-reader.ts';
 import type { PublicArea } from '#conductor/model/tpm/public-area.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { algorithms } from '#shared/tpm/algorithms.ts';
+import { type ByteReader, readBytes } from '#shared/tpm/byte-reader.ts';
+import { readSelections } from '#shared/tpm/read-selections.ts';
 
 /** SHA-256 values of PCRs, hex, by their number. */
 export type PcrValues = ReadonlyMap<number, string>;
 
 const magic = 0xff544347;
 const quoteType = 0x8018;
-const sha256 = 0x000b;
-const schemes = { rsassa: 0x0014, rsapss: 0x0016, ecdsa: 0x0018 } as const;
 
 /** A quote as it comes from a machine: nothing of it is believed yet. */
 export interface QuoteEvidence {
@@ -53,19 +53,10 @@ export function verifyQuote(
 }
 
 function requireSelection(reader: ByteReader, pcrs: readonly number[]): void {
-  const banks = reader.u32();
-  const quoted: number[] = [];
-  for (let bank = 0; bank < banks; bank += 1) {
-    const algorithm = reader.u16();
-    const bits = reader.take(reader.u8());
-    const chosen = [...bits].flatMap((byte, index) =>
-      [0, 1, 2, 3, 4, 5, 6, 7].filter((bit) => (byte & (1 << bit)) !== 0).map((bit) => index * 8 + bit),
-    );
-    if (chosen.length === 0) continue;
-    if (algorithm !== sha256)
-      throw new AppError('invalid_argument', 'the quote is of another bank of PCRs than SHA-256');
-    quoted.push(...chosen);
-  }
+  const banks = readSelections(reader).filter(([, chosen]) => chosen.length > 0);
+  if (banks.some(([bank]) => bank !== algorithms.sha256))
+    throw new AppError('invalid_argument', 'the quote is of another bank of PCRs than SHA-256');
+  const quoted = banks.flatMap(([, chosen]) => chosen);
   if (quoted.join() !== [...pcrs].sort((one, other) => one - other).join())
     throw new AppError(
       'invalid_argument',
@@ -76,10 +67,10 @@ function requireSelection(reader: ByteReader, pcrs: readonly number[]): void {
 function verifySignature(bytes: Buffer, quote: Buffer, { key, kind }: PublicArea): void {
   const reader = readBytes(bytes, 'the signature');
   const scheme = reader.u16();
-  if (reader.u16() !== sha256)
+  if (reader.u16() !== algorithms.sha256)
     throw new AppError('invalid_argument', 'the quote is signed by another hash than SHA-256');
   const isSigned =
-    scheme === schemes.ecdsa && kind === 'ecc'
+    scheme === algorithms.ecdsa && kind === 'ecc'
       ? verify('sha256', quote, { key, dsaEncoding: 'ieee-p1363' }, readEcdsa(reader))
       : verifyRsa(reader, scheme, quote, { key, kind });
   reader.end();
@@ -99,13 +90,13 @@ function verifyRsa(
   quote: Buffer,
   { key, kind }: Pick<PublicArea, 'key' | 'kind'>,
 ): boolean {
-  if (kind !== 'rsa' || (scheme !== schemes.rsassa && scheme !== schemes.rsapss))
+  if (kind !== 'rsa' || (scheme !== algorithms.rsassa && scheme !== algorithms.rsapss))
     throw new AppError(
       'invalid_argument',
       `the quote is signed by scheme 0x${scheme.toString(16)}, which is not understood`,
     );
   const padding =
-    scheme === schemes.rsassa
+    scheme === algorithms.rsassa
       ? { padding: constants.RSA_PKCS1_PADDING }
       : { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_AUTO };
   return verify('sha256', quote, { key, ...padding }, reader.sized());

@@ -38,7 +38,7 @@ export interface RequestOptions {
 
 export interface Reply {
   readonly body: unknown;
-  /** By the server's clock, the conductor's may be another; `undefined`: it has not said. */
+  /** Time by the server's clock, as the conductor's may be another; `undefined`: it has not said. */
   readonly serverTime: Date | undefined;
 }
 
