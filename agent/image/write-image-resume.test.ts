@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { type Behaviour, serveImage } from '#agent/image/testing/image-server.ts';
 import { failure, failureOf, image, isWritten, write } from '#agent/image/testing/write-to-fake-disk.ts';
-import { errorChain } from '#shared/errors/app-error.ts';
+import { errorChain, faultOf } from '#shared/errors/app-error.ts';
 import { createLog } from '#shared/log.ts';
 
 describe('connections that break', () => {
@@ -41,10 +41,19 @@ describe('connections that break', () => {
     const body = image.subarray(0, 4_000_000);
     const outcome = await write({ behaviours: [{ dropAfter: 2_500_000 }, { etag: '"v2"', body }, {}] });
     expect(isWritten(outcome)).toBe(true);
-    const shorter = await write({ behaviours: [{ dropAfter: 2_500_000 }], always: { etag: '"v2"', body } });
-    expect(failureOf(shorter)).toEqual(
-      failure('unavailable', /gave up after 4 tries: .* has 4000000 bytes now where it had 5242980/),
-    );
+  });
+
+  test.each([
+    ['one server', 1, 4],
+    ['each of several servers', 5, 6],
+  ])('end once %s has a file of another length, three answers at least', async (_what, servers, requests) => {
+    const body = image.subarray(0, 4_000_000);
+    const url = ({ url: server }: { readonly url: string }): readonly string[] => Array<string>(servers).fill(server);
+    await using server = await serveImage(image, [{ dropAfter: 2_500_000 }], { etag: '"v2"', body });
+    const shorter = await write({ options: { urls: url(server), maxTries: 100 } });
+    expect(server.requests).toHaveLength(requests);
+    expect(failureOf(shorter)).toEqual(failure('unavailable', / has 4000000 bytes now where it had 5242980/));
+    expect(faultOf(shorter.error).code).toBe('image_replaced');
   });
 
   test('are read from the start where a server answers with another range than it was asked for', async () => {

@@ -8,6 +8,7 @@ import type { ExpectedChecksum } from '#agent/image/fetch/expected-checksum.ts';
 import { growFileSystem, makeEphemeral, makeEspFileSystem, makeSwap } from '#agent/image/fill-partitions.ts';
 import type { RequestedPartitions } from '#agent/image/requested-partitions.ts';
 import { transferOf } from '#agent/image/transfer-of.ts';
+import { writeAgainIfReplaced } from '#agent/image/write-again.ts';
 import { writeConfigDriveTo } from '#agent/image/write-config-drive.ts';
 import { type WriteImageOptions, writeImage } from '#agent/image/write-image.ts';
 import { digestHead, type WrittenImage } from '#agent/image-means/written-image.ts';
@@ -45,8 +46,17 @@ export interface PartitionImage {
 export async function writePartitionImage(
   context: Context,
   device: BlockDevice,
-  { info, checksum, requested, drive }: PartitionImage,
+  image: PartitionImage,
   tuning: Pick<WriteImageOptions, 'maxTries' | 'retryDelayMs' | 'idleTimeoutMs'> = {},
+): Promise<WrittenImage> {
+  return writeAgainIfReplaced(context.log, () => writeOnce(context, device, image, tuning));
+}
+
+async function writeOnce(
+  context: Context,
+  device: BlockDevice,
+  { info, checksum, requested, drive }: PartitionImage,
+  tuning: Pick<WriteImageOptions, 'maxTries' | 'retryDelayMs' | 'idleTimeoutMs'>,
 ): Promise<WrittenImage> {
   if (device.type.startsWith('raid')) {
     throw new AppError(

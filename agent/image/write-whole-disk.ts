@@ -4,6 +4,7 @@ import { checkTable, type TableUse } from '#agent/image/disk/check-table.ts';
 import { type Disk, openDisk, openExclusive } from '#agent/image/disk/disk.ts';
 import type { ExpectedChecksum } from '#agent/image/fetch/expected-checksum.ts';
 import { transferOf } from '#agent/image/transfer-of.ts';
+import { writeAgainIfReplaced } from '#agent/image/write-again.ts';
 import { type WriteImageOptions, writeImage } from '#agent/image/write-image.ts';
 import { digestHead, type WrittenImage } from '#agent/image-means/written-image.ts';
 import { type BlockDevice, runLsblk } from '#agent/storage/lsblk.ts';
@@ -30,7 +31,19 @@ export async function writeWholeDisk(
   info: ImageInfo,
   checksum: ExpectedChecksum,
   tuning: Pick<WriteImageOptions, 'maxTries' | 'retryDelayMs' | 'idleTimeoutMs'> = {},
-  use: TableUse & { readonly needsBootCode?: boolean } = {},
+  use: WholeDiskUse = {},
+): Promise<WrittenImage> {
+  return writeAgainIfReplaced(context.log, () => writeOnce(context, device, { info, checksum }, tuning, use));
+}
+
+type WholeDiskUse = TableUse & { readonly needsBootCode?: boolean };
+
+async function writeOnce(
+  context: Context,
+  device: BlockDevice,
+  { info, checksum }: { readonly info: ImageInfo; readonly checksum: ExpectedChecksum },
+  tuning: Pick<WriteImageOptions, 'maxTries' | 'retryDelayMs' | 'idleTimeoutMs'>,
+  use: WholeDiskUse,
 ): Promise<WrittenImage> {
   const opened: Disk[] = [];
   const wipeAndOpen = async (): Promise<Disk> => {

@@ -39,6 +39,7 @@ export const situations = [
   'image_denied',
   'image_server',
   'image_stalled',
+  'image_replaced',
   'image_checksum',
   'image_unusable',
   'image_too_large',

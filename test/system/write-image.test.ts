@@ -101,6 +101,38 @@ async function expectNotBootable(device: BlockDevice): Promise<void> {
   expect(ends.every((byte) => byte === 0)).toBe(true);
 }
 
+describe('an image that all its servers have another file for, amid the download', () => {
+  const replaced = async (device: BlockDevice, first: Buffer, now: Buffer, sha256: string): Promise<WrittenImage> => {
+    await using server = await serveImage(now, [{ body: first, dropAfter: 150 * mib }], { etag: '"v2"' });
+    const info = { id: 'disk.img', urls: [server.url] };
+    const checksum = { algorithm: 'sha256', hex: sha256 } as const;
+    return await writeWholeDisk(context, device, info, checksum, { retryDelayMs: 0 });
+  };
+  const digest = (data: Buffer): string => createHash('sha256').update(data).digest('hex');
+
+  test('is read again from its beginning: only a part of it was there', () =>
+    withDisk(async (device) => {
+      await soil(device);
+      const image = await readFile(files.gpt);
+      await replaced(device, image.subarray(0, 190 * mib), image, digest(image));
+      const disk = await readFile(device.name);
+      // the backup GPT is at the disk's end
+      expect(disk.subarray(mib, 199 * mib).equals(image.subarray(mib, 199 * mib))).toBe(true);
+    }));
+
+  test('fails by the checksum where another image took its place', () =>
+    withDisk(async (device) => {
+      const image = await readFile(files.gpt);
+      const other = Buffer.concat([image, Buffer.alloc(mib)]);
+      await expect(replaced(device, image, other, digest(image))).rejects.toMatchObject({
+        code: 'image_error',
+        message: expect.stringContaining('as it was replaced on its server'),
+        cause: { message: expect.stringMatching(/sha256 is not/) },
+      });
+      expect((await probePartitions(run, device.name)).length).toBe(0);
+    }));
+});
+
 describe('a whole-disk image', () => {
   test('with GPT: bytes as in the image, backup GPT at the end, config drive in a partition of its own', () =>
     withDisk(async (device) => {

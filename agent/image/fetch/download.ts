@@ -8,6 +8,9 @@ import type { Log } from '#shared/log.ts';
 import type { OutboundRules } from '#shared/peers/outbound-url.ts';
 import { showUrl } from '#shared/peers/show-url.ts';
 
+/** Answers in a row, and no fewer than servers, after which a file of another length is what there is from now on. */
+const replacedAnswers = 3;
+
 export interface DownloadOptions {
   readonly urls: readonly string[];
   readonly headers: Readonly<Record<string, string>>;
@@ -52,6 +55,8 @@ interface State {
   readonly validators: Map<string, string | undefined>;
   /** Servers that answered a request for a range with another. */
   readonly withoutRanges: Set<string>;
+  /** Answers in a row that had a file of another length. */
+  replaced: number;
 }
 
 /**
@@ -70,6 +75,7 @@ export async function openDownload(options: DownloadOptions): Promise<Download> 
     describedEncoding: '',
     validators: new Map(),
     withoutRanges: new Set(),
+    replaced: 0,
   };
   const first = await connect(state, options);
   return {
@@ -155,10 +161,12 @@ async function beforeNextTry(error: unknown, state: State, options: DownloadOpti
     return;
   }
   state.tries += 1;
-  if (state.tries >= options.maxTries) {
+  const { code } = faultOf(error);
+  state.replaced = code === 'image_replaced' ? state.replaced + 1 : 0;
+  if (state.tries >= options.maxTries || state.replaced >= Math.max(replacedAnswers, state.urls.length)) {
     throw new AppError('unavailable', `fetch the image from ${showUrl(url)}: gave up after ${state.tries} tries`, {
       cause: error,
-      situation: faultOf(error).code === 'image_stalled' ? 'image_stalled' : 'image_server',
+      situation: code === 'image_stalled' || code === 'image_replaced' ? code : 'image_server',
       subject: showUrl(url),
     });
   }
@@ -204,7 +212,9 @@ async function takeUp(answer: HttpAnswer, url: string, state: State): Promise<vo
   if (answer.status === 416 || (total !== undefined && total !== (state.totalBytes ?? total))) {
     const was = state.totalBytes === undefined ? '' : ` where it had ${state.totalBytes}`;
     const now = answer.status === 416 ? `does not reach byte ${state.position} now` : `has ${total} bytes now`;
-    throw new AppError('unavailable', `the image at ${showUrl(url)} ${now}${was}`);
+    throw new AppError('unavailable', `the image at ${showUrl(url)} ${now}${was}`, {
+      ...(answer.status === 416 ? {} : { situation: 'image_replaced' }),
+    });
   }
   state.totalBytes ??= total;
   state.validators.set(url, validatorOf(answer));

@@ -118,6 +118,9 @@ export const faultAdvice: Readonly<Record<FaultCode, Advice>> = {
   image_stalled: aboutImage(
     'stands still: its server sends nothing any more. Look at the server and the network between',
   ),
+  image_replaced: aboutImage(
+    'was replaced on its server while it was being fetched. Give each version a name of its own, and put a file in its place only once it is whole',
+  ),
   image_checksum: aboutImage('is not the one that was asked for. Correct the checksum, or put the right file there'),
   image_unusable: aboutImage(
     'can not be written as it is. See what the error says of it, and what its URL answers a browser',
