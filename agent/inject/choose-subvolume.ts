@@ -1,3 +1,4 @@
+import { parseFstab } from '#agent/inject/fstab.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** A subvolume of a btrfs that holds a Linux system. */
@@ -80,11 +81,8 @@ function subvolumesIn(options: string): readonly string[] {
 
 /** Subvolumes that `/etc/fstab` mounts at `/`. Pure. */
 export function rootsInFstab(text: string): readonly string[] {
-  const lines = text.split('\n').map((line) => line.trim().split(/\s+/));
-  const options = lines.flatMap(([source = '', point, , words = '']) =>
-    !source.startsWith('#') && point === '/' ? [words.replaceAll(String.raw`\040`, ' ')] : [],
-  );
-  return distinct(options.flatMap(subvolumesIn));
+  const roots = parseFstab(text).filter(({ point }) => point === '/');
+  return distinct(roots.flatMap(({ options }) => subvolumesIn(options.join(','))));
 }
 
 /** Subvolumes that a boot loader's configuration, or a kernel's command line, names by `rootflags=`. Pure. */

@@ -3,6 +3,7 @@ import { dirname } from 'node:path';
 import type { AgentContext } from '#agent/context.ts';
 import { fileContent } from '#agent/inject/file-content.ts';
 import { findPartition, type ImageTarget } from '#agent/inject/find-partition.ts';
+import { findMountedPlace } from '#agent/inject/mounted-place.ts';
 import { resolveInside } from '#agent/inject/resolve-inside.ts';
 import { assembleForNode } from '#agent/raid/run-raid-step.ts';
 import { mountHarmless, withMounted } from '#agent/storage/file-systems/mount.ts';
@@ -72,11 +73,12 @@ async function injectFile(
   const content = file.deleted
     ? undefined
     : await fileContent({ path: file.path, content: file.content ?? '' }, values, { verify, signal, rules });
-  const { name: device, subvolume } = await findPartition(run, file, disk, devices);
+  const found = await findPartition(run, file, disk, devices);
+  const { name: device, subvolume, path } = await findMountedPlace(run, file, found, disk);
   await withMounted(run, device, mountHarmless('rw', subvolume), (root) =>
-    content === undefined ? removeFile(root, file.path) : placeFile(root, file, content),
+    content === undefined ? removeFile(root, path) : placeFile(root, { ...file, path }, content),
   );
-  log.info({ path: file.path, device, bytes: content?.length }, content ? 'file written' : 'file removed');
+  log.info({ path: file.path, device, subvolume, bytes: content?.length }, content ? 'file written' : 'file removed');
   const done = content === undefined ? 'removed' : 'written';
   return { path: file.path, device, done, ...(content ? { bytes: content.length } : {}) };
 }

@@ -96,7 +96,7 @@ async function isSubvolume(top: string, path: string): Promise<boolean> {
  */
 async function lookAt(root: string, path: string): Promise<SystemSubvolume | undefined> {
   if (!(await holdsSystem(root))) return undefined;
-  const inFstab = rootsInFstab(await readText(root, 'etc/fstab'));
+  const inFstab = rootsInFstab(await readBeginning(root, 'etc/fstab'));
   const rootsByItsWords = inFstab.length > 0 ? inFstab : await rootsByLoader(root);
   return { path: path.split('/').filter(Boolean).join('/'), rootsByItsWords };
 }
@@ -105,12 +105,12 @@ async function rootsByLoader(root: string): Promise<readonly string[]> {
   const folder = await resolveInside(root, entriesFolder);
   const entries = await unlessAbsent(readdir(folder), []);
   const files = [...loaderFiles, ...entries.slice(0, maxEntries).map((name) => `${entriesFolder}/${name}`)];
-  const texts = await Promise.all(files.map((file) => readText(root, file)));
+  const texts = await Promise.all(files.map((file) => readBeginning(root, file)));
   return rootsInLoader(texts.join('\n'));
 }
 
-/** The beginning of a file; empty where there is none, or no plain file. */
-async function readText(root: string, path: string): Promise<string> {
+/** Reads the beginning of a file in a mounted file system; empty where there is none, or no plain file. */
+export async function readBeginning(root: string, path: string): Promise<string> {
   const inside = await resolveInside(root, path);
   const found = await unlessAbsent(lstat(inside), undefined);
   // a pipe would be waited for without end

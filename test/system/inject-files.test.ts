@@ -6,6 +6,7 @@ import { findRootFileSystem, withDeployedSystem } from '#agent/boot/deployed-sys
 import type { AgentContext } from '#agent/context.ts';
 import { injectFilesStep } from '#agent/steps/inject-files.ts';
 import { mountHarmless, withMounted } from '#agent/storage/file-systems/mount.ts';
+import { blkidProperty, runBlkid } from '#agent/storage/partition-table.ts';
 import { systemClock } from '#shared/clock.ts';
 import { silentLog } from '#shared/log.ts';
 import { run } from '#shared/process/run.ts';
@@ -132,6 +133,108 @@ describe('a btrfs whose root is a subvolume that Linux does not mount by itself'
         cause: { message: expect.stringContaining(reason) },
       });
     }));
+});
+
+describe("a folder that the image's /etc/fstab mounts something else on", () => {
+  /** Partition 1 with a btrfs of `@` and `@home`, partition 2 with /boot, 3 that is mounted by its GPT's names. */
+  const withMounts = (fstab: (of: (name: string) => Promise<string>) => Promise<string>, use: Use): Promise<void> =>
+    withLoopDevice(join(folder, 'disk'), 260 * mib, async (device) => {
+      const sizes = ['--new', '1:2048:+160M', '--new', '2:0:+32M', '--new', '3:0:+32M', '--change-name', '3:data'];
+      await run('sgdisk', [...sizes, device]);
+      await run('partprobe', [device], { okExitCodes: [0, 1] });
+      await run('mkfs.ext4', ['-q', '-F', '-L', 'BOOT', '-U', uuids.boot, `${device}p2`]);
+      await run('mkfs.ext4', ['-q', '-F', `${device}p3`]);
+      const tree = join(folder, 'mounts');
+      await rm(tree, { recursive: true, force: true });
+      for (const name of ['boot', 'home', 'srv', 'mnt', 'data'])
+        await mkdir(join(tree, 'at', name), { recursive: true });
+      await mkdir(join(tree, 'at/etc'), { recursive: true });
+      await symlink('/srv/link', join(tree, 'at/etc/linked'));
+      const partUuid = async (name: string): Promise<string> =>
+        blkidProperty(await runBlkid(run, `${device}${name}`), 'PART_ENTRY_UUID') ?? '';
+      await writeFile(join(tree, 'at/etc/os-release'), 'ID=test');
+      await writeFile(join(tree, 'at/etc/fstab'), await fstab(partUuid));
+      await makeBtrfs(`${device}p1`, join(tree, 'at'), { uuid: uuids.root, subvolumes: ['@'], byDefault: null });
+      await withMounted(run, `${device}p1`, mountHarmless('rw', '/'), (top) =>
+        run('btrfs', ['subvolume', 'create', join(top, '@home')]),
+      );
+      await use(device);
+    });
+  type Use = (device: string) => Promise<void>;
+  const uuids = { root: 'b2a70000-0000-4000-8000-0000000000d1', boot: 'b2a70000-0000-4000-8000-0000000000d2' };
+  const lines = async (partUuid: (name: string) => Promise<string>): Promise<string> =>
+    [
+      `UUID=${uuids.root} / btrfs defaults,subvol=@ 0 0`,
+      `UUID=${uuids.root.toUpperCase()} /home btrfs defaults,subvol=/@home 0 0`,
+      'LABEL=BOOT /boot ext4 defaults 0 2',
+      `PARTUUID=${await partUuid('p3')} /srv ext4 defaults 0 2`,
+      '/dev/disk/by-partlabel/data /data ext4 defaults 0 2',
+      '/srv/share /mnt none bind 0 0',
+      '',
+    ].join('\n');
+  const read = (device: string, subvolume: string | undefined, path: string): Promise<string> =>
+    withMounted(run, device, mountHarmless('ro', subvolume), (root) => readFile(join(root, path), 'utf8'));
+
+  test('gets its files where the system will see them', () =>
+    withMounts(lines, async (device) => {
+      const paths = ['/etc/a', '/home/user/a', '/boot/a', '/srv/b', '/data/c', '/mnt/d', '/etc/linked/e'];
+      await inject(
+        device,
+        paths.map((path) => ({ path, content })),
+      );
+      const places = [
+        ['p1', '/@', 'etc/a'],
+        ['p1', '/@home', 'user/a'],
+        ['p2', undefined, 'a'],
+        ['p3', undefined, 'b'],
+        ['p3', undefined, 'c'],
+        ['p3', undefined, 'share/d'],
+        ['p3', undefined, 'link/e'],
+      ] as const;
+      for (const [partition, subvolume, path] of places) {
+        expect(await read(`${device}${partition}`, subvolume, path)).toBe('hello\n');
+      }
+      await inject(device, [{ path: '/home/user/a', deleted: true }]);
+      await expect(read(`${device}p1`, '/@home', 'user/a')).rejects.toMatchObject({ code: 'ENOENT' });
+    }));
+
+  test('of a partition that was named: what is mounted of another file system does not count', () =>
+    withMounts(lines, async (device) => {
+      await inject(device, [
+        { path: '/home/a', content, partition: 1 },
+        { path: '/boot/b', content, partition: 1 },
+      ]);
+      expect(await read(`${device}p1`, '/@home', 'a')).toBe('hello\n');
+      expect(await read(`${device}p1`, '/@', 'boot/b')).toBe('hello\n');
+    }));
+
+  test.each([
+    ['another machine', 'host:/export /home nfs defaults', 'host:/export'],
+    ['a name that says nothing of the written disk', '/dev/sdb1 /home ext4 defaults', '/dev/sdb1'],
+    ['no partition there is', 'UUID=b2a70000-0000-4000-8000-00000000dead /home ext4', 'UUID=b2a7'],
+    ['a subvolume by number', `UUID=${uuids.root} /home btrfs subvolid=999`, 'UUID=b2a7'],
+  ])('is refused in words: %s', (_what, line, source) =>
+    withMounts(
+      () => Promise.resolve(`UUID=${uuids.root} / btrfs subvol=@\n${line}\n`),
+      async (device) => {
+        await expect(inject(device, [{ path: '/home/a', content }])).rejects.toMatchObject({
+          code: 'not_supported',
+          cause: { message: expect.stringContaining(`/etc/fstab mounts ${source}`) },
+        });
+        await expect(read(`${device}p1`, '/@', 'home/a')).rejects.toMatchObject({ code: 'ENOENT' });
+      },
+    ),
+  );
+
+  test('is refused where mounts lead in a circle', () =>
+    withMounts(
+      () => Promise.resolve(`UUID=${uuids.root} / btrfs subvol=@\n/srv /home none bind\n/home /srv none bind\n`),
+      async (device) => {
+        await expect(inject(device, [{ path: '/home/a', content }])).rejects.toMatchObject({
+          cause: { message: expect.stringContaining('lead in a circle') },
+        });
+      },
+    ));
 });
 
 test('a folder that no partition has, and nothing stays mounted', () =>

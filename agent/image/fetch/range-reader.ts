@@ -106,9 +106,13 @@ function checkAnswer(answer: HttpAnswer, url: string, piece: Piece, fileBytes: n
   }
   if (total !== '*' && Number(total) !== fileBytes) {
     // another server behind the same name may have it: what comes is proven by the checksum at the end
-    throw new AppError('unavailable', `the image at ${showUrl(url)} has ${total} bytes now, where it had ${fileBytes}`, {
-      situation: 'image_replaced',
-    });
+    throw new AppError(
+      'unavailable',
+      `the image at ${showUrl(url)} has ${total} bytes now, where it had ${fileBytes}`,
+      {
+        situation: 'image_replaced',
+      },
+    );
   }
 }
 
