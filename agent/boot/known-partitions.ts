@@ -24,9 +24,9 @@ export interface KnownPartitions {
 export async function readKnownPartitions(run: Run, log: Log, sysRoot = '/sys'): Promise<KnownPartitions> {
   const devices = await listBlockDevices(run, undefined, { withEmpty: true });
   const ids = new Map<string, string>();
-  const doubts = [...(await driverlessControllers(sysRoot))];
-  for (const device of devices.filter(({ type }) => type === 'disk' || type.startsWith('raid'))) {
-    doubts.push(...(await doubtsOf(run, device)));
+  const disks = devices.filter(({ type }) => type === 'disk' || type.startsWith('raid'));
+  const doubts = [...(await readDoubts(run, disks, sysRoot))];
+  for (const device of disks) {
     for (const { name } of device.partitions) {
       const id = await ask(run, name, 'PART_ENTRY_UUID');
       if (id === null) doubts.push(`${name} shows no identifier`);
@@ -35,6 +35,13 @@ export async function readKnownPartitions(run: Run, log: Log, sysRoot = '/sys'):
   }
   if (doubts.length > 0) log.info({ doubts }, 'not all partitions of this machine are known');
   return { ids, doubts };
+}
+
+/** Says why there may be partitions that are not among those of the disks; empty = there are no others. */
+export async function readDoubts(run: Run, disks: readonly BlockDevice[], sysRoot: string): Promise<readonly string[]> {
+  const doubts = [...(await driverlessControllers(sysRoot))];
+  for (const device of disks) doubts.push(...(await doubtsOf(run, device)));
+  return doubts;
 }
 
 async function doubtsOf(run: Run, { name, sizeBytes, removable, partitions }: BlockDevice): Promise<readonly string[]> {

@@ -1,11 +1,12 @@
 import type { LoaderKind } from '#agent/boot/loader-kind.ts';
 import { type BootChoice, chooseGrubEntry } from '#agent/kexec/grub-menu.ts';
 import { notUnderstood } from '#agent/kexec/grub-script.ts';
+import { findSystemFolder, mountForGrub, type SystemFolder } from '#agent/kexec/grub-view.ts';
 import { readGrubEnvironment, readLoaderEntries } from '#agent/kexec/loader-entries.ts';
 import { listImageNames, readImageText } from '#agent/kexec/read-image-file.ts';
 import { chooseSystemdBootEntry, readSystemdBoot, type SystemdBootEntry } from '#agent/kexec/systemd-boot.ts';
 import { readBootMode } from '#agent/machine/boot-mode.ts';
-import { mountHarmless, withMounted } from '#agent/storage/file-systems/mount.ts';
+import { withMounted } from '#agent/storage/file-systems/mount.ts';
 import type { ProbedPartition } from '#agent/storage/lsblk.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
@@ -20,7 +21,7 @@ export interface FoundChoice extends BootChoice {
 
 /** Folders of GRUB on the root file system, and on a file system for /boot. */
 const grubFolders = ['boot/grub', 'boot/grub2', 'grub', 'grub2'];
-const readable: ReadonlySet<string> = new Set(['ext2', 'ext3', 'ext4', 'xfs', 'vfat']);
+const readable: ReadonlySet<string> = new Set(['ext2', 'ext3', 'ext4', 'xfs', 'btrfs', 'vfat']);
 /** Whether a partition's file system is one whose boot configuration is read. */
 export function isReadable({ fsType }: Pick<ProbedPartition, 'fsType'>): boolean {
   return readable.has(fsType ?? '');
@@ -41,12 +42,16 @@ export async function findBootChoice(
 ): Promise<FoundChoice> {
   const found: FoundChoice[] = [];
   const menu: FoundMenu = { entries: [], patterns: [], hasLoader: false };
-  for (const partition of partitions.filter(isReadable)) {
-    await withMounted(run, partition.name, mountHarmless('ro'), async (root) => {
+  for (const partition of withoutTwins(partitions.filter(isReadable))) {
+    const system = await findSystemFolder(run, partition);
+    await withMounted(run, partition.name, mountForGrub(partition), async (root) => {
       if (partition.fsType === 'vfat') await addSystemdBoot(menu, root, partition);
-      for (const folder of grubFolders) {
-        const choice = await readGrub(root, folder);
-        if (choice) found.push({ ...choice, partition, loader: 'GRUB', file: `${folder}/grub.cfg` });
+      for (const name of grubFolders) {
+        const folder = system.path === '' ? name : `${system.path}/${name}`;
+        const choice = await readGrub(root, folder, partition);
+        if (choice === undefined) continue;
+        requireOneMeaning(choice, system);
+        found.push({ ...choice, partition, loader: 'GRUB', file: `${folder}/grub.cfg` });
       }
     });
   }
@@ -96,11 +101,32 @@ async function chooseOfMenu(menu: FoundMenu, others: readonly FoundChoice[], sys
   return choice;
 }
 
-async function readGrub(root: string, folder: string): Promise<BootChoice | undefined> {
+/** One btrfs lies on several partitions; any of them mounts it. */
+function withoutTwins(partitions: readonly ProbedPartition[]): readonly ProbedPartition[] {
+  const isTwin = (one: ProbedPartition, other: ProbedPartition): boolean =>
+    one.fsType === 'btrfs' && one.fsUuid !== null && one.fsUuid === other.fsUuid;
+  return partitions.filter((each, index) => !partitions.slice(0, index).some((earlier) => isTwin(each, earlier)));
+}
+
+function requireOneMeaning({ kernel, initrds }: BootChoice, { path, isDefault }: SystemFolder): void {
+  const unclear = isDefault && [kernel, ...initrds].find((each) => !each.path.startsWith(`/${path}/`));
+  if (unclear) {
+    throw notUnderstood(`${unclear.path} is from the top of the btrfs, or from its default subvolume ${path}`);
+  }
+}
+
+async function readGrub(
+  root: string,
+  folder: string,
+  { fsType }: Pick<ProbedPartition, 'fsType'>,
+): Promise<BootChoice | undefined> {
   const text = await readImageText(root, `${folder}/grub.cfg`);
   if (text === undefined) return undefined;
   const entries = `${folder.split('/').slice(0, -1).join('/')}/loader/entries`;
   const names = (await listImageNames(root, entries)).filter((name) => name.endsWith('.conf'));
+  if (names.length > 0 && fsType === 'btrfs' && /\bblscfg\b/.test(text)) {
+    throw notUnderstood(`where \`blscfg\` looks for entries in a btrfs is not known`);
+  }
   if (names.length > maxEntries) throw notUnderstood(`more than ${maxEntries} entries in ${entries}`);
   const files = new Map<string, string>();
   for (const name of names) files.set(name, (await readImageText(root, `${entries}/${name}`, maxEntryBytes)) ?? '');
@@ -129,4 +155,11 @@ export function partitionOf(
   const [only] = matching;
   if (only && matching.length === 1) return only;
   throw notUnderstood(`${device} is ${only ? 'more than one partition' : 'not a partition'} of the written disk`);
+}
+
+/** The `root=UUID=…` or `root=LABEL=…` of a command line that no partition has. Pure. */
+export function findLostRoot(commandLine: string, partitions: readonly ProbedPartition[]): string | undefined {
+  const [, tag, value] = /(?:^|\s)root=(UUID|LABEL)=(\S+)/.exec(commandLine) ?? [];
+  const isRoot = ({ fsUuid, fsLabel }: ProbedPartition): boolean => (tag === 'UUID' ? fsUuid : fsLabel) === value;
+  return tag === undefined || partitions.some(isRoot) ? undefined : `root=${tag}=${value}`;
 }

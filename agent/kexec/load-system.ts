@@ -3,12 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findDeployedDisk } from '#agent/boot/find-deployed-disk.ts';
 import type { AgentContext } from '#agent/context.ts';
-import { findBootChoice, partitionOf } from '#agent/kexec/find-boot-choice.ts';
+import { findBootChoice, findLostRoot, partitionOf } from '#agent/kexec/find-boot-choice.ts';
 import type { BootPath } from '#agent/kexec/grub-menu.ts';
 import { notUnderstood } from '#agent/kexec/grub-script.ts';
+import { mountForGrub } from '#agent/kexec/grub-view.ts';
 import { appendImageFile } from '#agent/kexec/read-image-file.ts';
 import { readSystemVendor } from '#agent/machine/inventory-system.ts';
-import { mountHarmless, withMounted } from '#agent/storage/file-systems/mount.ts';
+import { withMounted } from '#agent/storage/file-systems/mount.ts';
 import { listBlockDevices, type ProbedPartition } from '#agent/storage/lsblk.ts';
 import { readArrays, stopArray } from '#agent/storage/mdadm.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -56,8 +57,8 @@ export async function loadKernel(
   const file = (name: string): string => join(folder, name);
   try {
     const copy = ({ device, path, part }: BootPath, to: Parameters<typeof appendImageFile>[2]): Promise<number> => {
-      const { name } = partitionOf(device, partitions, partition);
-      return withMounted(run, name, mountHarmless('ro'), (root) =>
+      const on = partitionOf(device, partitions, partition);
+      return withMounted(run, on.name, mountForGrub(on), (root) =>
         appendImageFile(root, path, part ? { ...to, part } : to),
       );
     };
@@ -79,11 +80,8 @@ const panicSeconds = 30;
 /** Pure. @throws AppError `not_supported` for a root file system that the disk does not have */
 export function completeCommandLine(asked: string, partitions: readonly ProbedPartition[]): string {
   if (/\p{Cc}/u.test(asked)) throw notUnderstood('its command line has control characters');
-  const [, tag, value] = /(?:^|\s)root=(UUID|LABEL)=(\S+)/.exec(asked) ?? [];
-  const isRoot = ({ fsUuid, fsLabel }: ProbedPartition): boolean => (tag === 'UUID' ? fsUuid : fsLabel) === value;
-  if (tag !== undefined && !partitions.some(isRoot)) {
-    throw notUnderstood(`its root=${tag}=${value} is not a file system of the written disk`);
-  }
+  const lost = findLostRoot(asked, partitions);
+  if (lost !== undefined) throw notUnderstood(`its ${lost} is not a file system of the written disk`);
   return /(?:^|\s)panic=/.test(asked) ? asked : `${asked} panic=${panicSeconds}`.trim();
 }
 

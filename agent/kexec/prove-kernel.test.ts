@@ -158,6 +158,53 @@ describe('which configuration GRUB reads', () => {
     expect(await proveWith(built, files)).toEqual(unproved(reason));
   });
 
+  describe('a stub that seeks a file system by a UUID that the image has no more', () => {
+    const dead = '99999999-0000-4000-8000-000000000009';
+    const deadStub = stub.replace(debianUuid, dead);
+    const proveDead = async (
+      seen: boolean | undefined,
+      files: Readonly<Record<string, string>>,
+      built: Parameters<typeof grubProgram>[0] = { prefix },
+    ): Promise<readonly string[] | string> => {
+      await config('menuentry a {\nlinux /boot/vmlinuz\n}\n');
+      await put(root, 'boot/vmlinuz', 'kernel');
+      await put(esp, 'EFI/redhat/grubx64.efi', grubProgram(built));
+      for (const [path, text] of Object.entries(files)) await put(esp, path, text);
+      const seek = (_run: Run, uuid: string) => Promise.resolve(uuid === dead ? seen : true);
+      const system = { partitions: [esp, root], loader: 'GRUB', configured: program } as const;
+      return proveKernel(machineWith(disk), system, join(disk, 'sys'), seek).catch(errorChain);
+    };
+    const refused = new RegExp(`^the image does not boot: /EFI/redhat/grub.cfg on /dev/vda1 has GRUB seek .* ${dead}`);
+
+    test.each([
+      ['plain', { prefix }, deadStub],
+      ['with the script of Debian in its memory', signed, deadStub],
+      ['as RHEL has it', { prefix }, rhelStub.replace(rhelUuid, dead)],
+    ])('is refused where no disk has it: %s', async (_what, built, text) => {
+      expect(await proveDead(false, { 'EFI/redhat/grub.cfg': text }, built)).toMatch(refused);
+    });
+
+    test.each<[string, boolean | undefined, Readonly<Record<string, string>>, string]>([
+      ['another disk has it', true, { 'EFI/redhat/grub.cfg': deadStub }, 'is not a partition of the written disk'],
+      ['it is not known', undefined, { 'EFI/redhat/grub.cfg': deadStub }, 'is not a partition of the written disk'],
+      [
+        'GRUB finds the path where it was loaded from',
+        false,
+        { 'EFI/redhat/grub.cfg': deadStub.replace('boot/grub', 'own'), 'own/grub.cfg': own },
+        'leads to (UUID=',
+      ],
+      [
+        'it is not the one that GRUB reads',
+        false,
+        { 'EFI/redhat/grub.cfg': stub, 'EFI/old/grub.cfg': deadStub },
+        'is not a partition of the written disk',
+      ],
+    ])('is a warning where %s', async (_what, seen, files, reason) => {
+      const said = await proveDead(seen, files);
+      expect(said).toEqual([expect.stringContaining(reason)]);
+    });
+  });
+
   test("a BIOS's GRUB has it in its core, and one that Baton installs reads that of its root", async () => {
     await config(debian);
     const system = { partitions: [root], loader: 'GRUB' } as const;
@@ -180,6 +227,16 @@ test('systemd-boot', async () => {
 });
 
 describe('never refused, but said', () => {
+  test('a root that is no file system of the disk', async () => {
+    await config('menuentry a {\nlinux /boot/vmlinuz root=UUID=gone ro\n}');
+    await put(root, 'boot/vmlinuz', 'x');
+    const lost =
+      'it is not proved that the kernel finds its root: root=UUID=gone is no file system of the written disk';
+    expect(await prove()).toEqual([lost]);
+    // it may be inside
+    expect(await prove([root, partition(5, 'l', 'LVM2_member')])).toEqual([]);
+  });
+
   test.each([
     ['another loader with what an earlier one has left', 'another', debian, 'a boot loader that is not known'],
     [
@@ -201,7 +258,7 @@ describe('never refused, but said', () => {
 
   test('a kernel on a file system that is not read', async () => {
     await config('menuentry a {\nlinux (UUID=b)/vmlinuz\n}');
-    expect(await prove([root, partition(3, 'b', 'btrfs')])).toEqual(unproved('on /dev/vda3 \\(btrfs\\)'));
+    expect(await prove([root, partition(3, 'b', 'f2fs')])).toEqual(unproved('on /dev/vda3 \\(f2fs\\)'));
   });
 
   test.each([

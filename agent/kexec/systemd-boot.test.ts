@@ -14,6 +14,7 @@ beforeEach(async () => {
   await mkdir(join(disk, 'sys/firmware/efi/efivars'), { recursive: true });
   await put('EFI/systemd/systemd-bootx64.efi', '');
   await put('loader/loader.conf', 'timeout 3\n');
+  await putFile(disk, root, 'etc/os-release', '');
 });
 afterEach(() => rm(disk, { recursive: true }));
 

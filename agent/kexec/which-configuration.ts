@@ -1,5 +1,6 @@
 import { type GrubImage, readGrubImage } from '#agent/boot/grub-image.ts';
 import type { WholeDiskSystem } from '#agent/boot/loader-kind.ts';
+import type { SeekFileSystem } from '#agent/boot/seek-file-system.ts';
 import { type FoundChoice, partitionOf } from '#agent/kexec/find-boot-choice.ts';
 import { notUnderstood } from '#agent/kexec/grub-script.ts';
 import { followGrubStub } from '#agent/kexec/grub-stub.ts';
@@ -18,6 +19,13 @@ const debianScript =
   'if [ -e $prefix/x86_64-efi/grub.cfg ]; then source $prefix/x86_64-efi/grub.cfg ' +
   'elif [ -e $prefix/grub.cfg ]; then source $prefix/grub.cfg else source $cmdpath/grub.cfg fi';
 
+/** Why it is not certain that GRUB reads the configuration that was found. */
+export interface Doubt {
+  readonly reason: string;
+  /** It is certain that GRUB reads none. */
+  readonly isFatal?: boolean;
+}
+
 /**
  * Finds why it is not certain that the started GRUB reads the configuration that was found; `undefined`: it is certain.
  * Its own script, and each `grub.cfg` in the folders of `EFI` beside it, have to lead to that file.
@@ -26,12 +34,14 @@ export async function findDoubt(
   run: Run,
   { partitions, configured }: WholeDiskSystem,
   choice: FoundChoice,
-): Promise<string | undefined> {
+  seek: SeekFileSystem,
+): Promise<Doubt | undefined> {
   if (configured?.by === 'Baton') {
-    const isThere = configured.root === choice.partition.name && choice.file.startsWith('boot/');
-    return isThere ? undefined : `the installed GRUB reads a configuration on ${configured.root}`;
+    const isThere = configured.root === choice.partition.name && /(^|\/)boot\/grub2?\//.test(choice.file);
+    return isThere ? undefined : { reason: `the installed GRUB reads a configuration on ${configured.root}` };
   }
-  if (configured === undefined) return 'which configuration a GRUB reads that a BIOS starts is in its compressed core';
+  if (configured === undefined)
+    return { reason: 'which configuration a GRUB reads that a BIOS starts is in its compressed core' };
   const { device, path } = configured;
   const isJudged = (place: string, from: string): boolean => {
     const [, named = '', file = ''] = /^(?:\(([^)]*)\))?\/+(.+)$/.exec(place) ?? [];
@@ -45,21 +55,53 @@ export async function findDoubt(
   try {
     return await withMounted(run, device, mountHarmless('ro'), async (root) => {
       const stubs = await readStubs(root);
+      const image = await readProgram(root, path);
+      const deadEnd = image && (await findDeadEnd(run, { root, device, stubs, image }, seek));
+      if (deadEnd) return deadEnd;
       for (const [file, text] of stubs) {
         const place = followGrubStub(text, 'configfile');
-        if (!isJudged(place, device)) return `${file} on ${device} leads to ${place}`;
+        if (!isJudged(place, device)) return { reason: `${file} on ${device} leads to ${place}` };
       }
-      const image = await readProgram(root, path);
-      if (image === undefined) return `what ${path} on ${device} has in itself is not understood`;
+      if (image === undefined) return { reason: `what ${path} on ${device} has in itself is not understood` };
       const first = placeOf(image);
       if (isJudged(first, device)) return undefined;
-      const isStub = [...stubs.keys()].some((file) => file.toLowerCase() === first.toLowerCase());
-      return isStub ? undefined : `${path} on ${device} reads ${first}`;
+      return stubAt(stubs, first) ? undefined : { reason: `${path} on ${device} reads ${first}` };
     });
   } catch (error) {
     if (!(error instanceof AppError) || error.code === 'aborted') throw error;
-    return errorChain(error);
+    return { reason: errorChain(error) };
   }
+}
+
+/** A configuration beside the loader that leads to another, by its path and text. */
+type Stub = readonly [file: string, text: string];
+
+/** FAT knows no case. */
+function stubAt(stubs: ReadonlyMap<string, string>, path: string): Stub | undefined {
+  return [...stubs].find(([file]) => file.toLowerCase() === path.toLowerCase());
+}
+
+/**
+ * Seeks the file system that the stub which GRUB reads leads to. A `search` that finds none leaves GRUB's root as it was, the
+ * partition that it was loaded from: the path may be there, too.
+ */
+async function findDeadEnd(
+  run: Run,
+  {
+    root,
+    device,
+    stubs,
+    image,
+  }: { root: string; device: string; stubs: ReadonlyMap<string, string>; image: GrubImage },
+  seek: SeekFileSystem,
+): Promise<Doubt | undefined> {
+  const [file, text] = stubAt(stubs, placeOf(image)) ?? [];
+  if (file === undefined || text === undefined) return undefined;
+  const [, uuid, path] = /^\(UUID=([^)]+)\)\/+(.+)$/.exec(followGrubStub(text, 'configfile')) ?? [];
+  if (uuid === undefined || path === undefined || (await seek(run, uuid)) !== false) return undefined;
+  if ((await readImageText(root, path)) !== undefined) return undefined;
+  const reason = `${file} on ${device} has GRUB seek the file system with the UUID ${uuid}, which no disk of this machine has`;
+  return { reason, isFatal: true };
 }
 
 /** The configuration that GRUB reads first. @throws AppError `not_supported` */

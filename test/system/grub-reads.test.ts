@@ -1,12 +1,14 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { requireGrubReadable } from '#agent/boot/require-grub-readable.ts';
 import { findRootSubvolume } from '#agent/inject/root-subvolume.ts';
+import { loadKernel } from '#agent/kexec/load-system.ts';
 import { proveKernel } from '#agent/kexec/prove-kernel.ts';
+import type { ProbedPartition } from '#agent/storage/lsblk.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
-import { run } from '#shared/process/run.ts';
+import { type Run, run } from '#shared/process/run.ts';
 import { type BtrfsOptions, makeBtrfs } from '#test/support/btrfs-subvolume.ts';
 import { withLoopDevice } from '#test/support/loop-device.ts';
 import { noise } from '#test/support/noise.ts';
@@ -103,6 +105,72 @@ test("a whole-disk image's configuration is read by GRUB itself; that it is not 
     /^the image does not boot: GRUB would start "a": the image has no file \/boot\/vmlinuz-6\.2$/,
   );
   await writeFile(join(folder, 'tree/boot/grub/grub.cfg'), files['boot/grub/grub.cfg']);
+});
+
+describe("a whole-disk image's configuration on btrfs", () => {
+  const uuid = 'b2a70000-0000-4000-8000-0000000000e1';
+  const withSystem = (
+    configuration: string,
+    options: BtrfsOptions | 'no subvolumes',
+    use: (partition: ProbedPartition) => Promise<unknown>,
+  ): Promise<unknown> =>
+    withLoopDevice(join(folder, 'disk'), 160 * mib, async (name) => {
+      const file = join(folder, 'tree/boot/grub/grub.cfg');
+      await writeFile(file, configuration);
+      if (options !== 'no subvolumes') await makeBtrfs(name, join(folder, 'tree'), { uuid, ...options });
+      else await run('mkfs.btrfs', ['-q', '-f', '-U', uuid, '--rootdir', join(folder, 'tree'), name]);
+      await writeFile(file, files['boot/grub/grub.cfg']);
+      const partition = { name, number: 1, sizeBytes: 160 * mib, fsLabel: null, partLabel: null, partType: null };
+      return use({ ...partition, fsType: 'btrfs', fsUuid: uuid });
+    });
+  const prove = (partition: ProbedPartition) =>
+    proveKernel(run, {
+      partitions: [partition],
+      loader: 'GRUB',
+      configured: { by: 'Baton', root: partition.name },
+    }).catch(errorChain);
+  const entry = (kernel: string) =>
+    `search --no-floppy --fs-uuid --set=root ${uuid}\nmenuentry a {\nlinux ${kernel} root=UUID=${uuid} rootflags=subvol=@rootfs\n}\n`;
+  const debian = { subvolumes: ['@rootfs'], byDefault: null };
+  /** As Ubuntu keeps them: an older copy beside, which is not what is started. */
+  const snapshot = { subvolumes: ['@', 'snapshots/@'], byDefault: null };
+
+  test.each<[string, string, BtrfsOptions | 'no subvolumes']>([
+    ['in @rootfs, as of Debian', '/@rootfs/boot/vmlinuz-6.1', debian],
+    ['in @, beside a copy', '/@/boot/vmlinuz-6.1', snapshot],
+    ['at the top', '/boot/vmlinuz-6.1', 'no subvolumes'],
+    ['in the default subvolume, from the top', '/@/boot/vmlinuz-6.1', {}],
+  ])('is read, and leads to its kernel: %s', async (_what, kernel, options) => {
+    const withoutWords = entry(kernel).replace(' rootflags=subvol=@rootfs', '');
+    expect(await withSystem(options === debian ? entry(kernel) : withoutWords, options, prove)).toEqual([]);
+  });
+
+  test('is refused where the kernel is missing', async () => {
+    expect(await withSystem(entry('/@rootfs/boot/vmlinuz-6.2'), debian, prove)).toMatch(
+      /^the image does not boot: GRUB would start "a": the image has no file \/@rootfs\/boot\/vmlinuz-6\.2$/,
+    );
+  });
+
+  test.each<[string, string, BtrfsOptions, string]>([
+    ['a path from the top, or from the default subvolume', entry('/boot/vmlinuz-6.1'), {}, 'default subvolume @'],
+    ['two systems', entry('/one/boot/vmlinuz-6.1'), { subvolumes: ['one', 'two'], byDefault: null }, 'one, two hold'],
+  ])('is not known, and said: %s', async (_what, configuration, options, reason) => {
+    const text = configuration.replace(' rootflags=subvol=@rootfs', '');
+    expect(await withSystem(text, options, prove)).toEqual([expect.stringContaining(reason)]);
+  });
+
+  test('gives kexec its kernel and command line', async () => {
+    const loads: (readonly [string, Buffer])[] = [];
+    const machine: Run = async (command, args, options) => {
+      if (command !== 'kexec') return run(command, args, options);
+      loads.push([String(args.at(-1)), await readFile(args[2] ?? '')]);
+      return { stdout: '', stderr: '', exitCode: 0, durationMs: 1 };
+    };
+    await withSystem(entry('/@rootfs/boot/vmlinuz-6.1'), debian, (partition) => loadKernel(machine, [partition]));
+    const [[commandLine, kernel] = []] = loads;
+    expect(commandLine).toBe(`--command-line=root=UUID=${uuid} rootflags=subvol=@rootfs panic=30`);
+    expect(kernel?.equals(files['boot/vmlinuz-6.1'])).toBe(true);
+  });
 });
 
 test('XFS is read', async () => {
