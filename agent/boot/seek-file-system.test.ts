@@ -20,7 +20,10 @@ const bios = '21686148-6449-6e6f-744e-656564454649';
 /** Two disks; the first has two partitions. By name what blkid says. */
 async function seek(contents: Readonly<Record<string, string>>, isReadable = true): Promise<boolean | undefined> {
   const node = (name: string, type: string, children?: readonly object[]) => ({
-    ...{ name, path: join(folder, isReadable ? name : `no/${name}`), type, size: 1_000_000 },
+    name,
+    path: join(folder, isReadable ? name : `no/${name}`),
+    type,
+    size: 1_000_000,
     ...(children ? { children } : {}),
   });
   const disks = [node('sda', 'disk', [node('sda1', 'part'), node('sda2', 'part')]), node('sdb', 'disk')];

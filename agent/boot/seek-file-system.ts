@@ -36,7 +36,7 @@ export async function seekFileSystem(run: Run, uuid: string, sysRoot = '/sys'): 
   return (await readDoubts(run, devices, sysRoot)).length > 0 ? undefined : false;
 }
 
-/** What its partitions hold, or the disk itself, where it has none. */
+/** Reads the contents of a disk's partitions, or its own where it has none. */
 async function contentsOf(run: Run, { name, partitions }: BlockDevice) {
   const names = partitions.length > 0 ? partitions.map((each) => each.name) : [name];
   return Promise.all(

@@ -89,13 +89,17 @@ function sameCase(value: string): string {
   return value.toLowerCase();
 }
 
+/** @throws AppError where it is named by a number, or in several ways */
 function subvolumeOf(entry: FstabEntry, disk: string, path: string): string | undefined {
-  const named = entry.options.find((option) => option.startsWith('subvol='))?.slice('subvol='.length);
-  const number = entry.options.find((option) => option.startsWith('subvolid='))?.slice('subvolid='.length);
-  if (named === undefined && number !== undefined && !['0', '5'].includes(number)) throw hidden(path, entry, disk);
-  if (named !== undefined && /["\\\p{Cc}]/u.test(named)) throw hidden(path, entry, disk);
-  if (named === undefined) return number === undefined ? undefined : '/';
-  return `/${named.split('/').filter(Boolean).join('/')}`;
+  const valuesOf = (name: string): readonly string[] =>
+    entry.options.flatMap((option) => (option.startsWith(`${name}=`) ? [option.slice(name.length + 1)] : []));
+  const isTop = (number: string): boolean => ['0', '5'].includes(number);
+  const [numbers, names] = [valuesOf('subvolid'), valuesOf('subvol')];
+  const [named, another] = [...new Set(names.map((name) => `/${name.split('/').filter(Boolean).join('/')}`))];
+  if (another !== undefined || /["\\\p{Cc}]/u.test(named ?? '')) throw hidden(path, entry, disk);
+  if (named !== undefined) return named;
+  if (!numbers.every(isTop)) throw hidden(path, entry, disk);
+  return numbers.length > 0 ? '/' : undefined;
 }
 
 function hidden(path: string, { source, point }: FstabEntry, disk: string): AppError {

@@ -132,7 +132,7 @@ describe("a whole-disk image's configuration on btrfs", () => {
   const entry = (kernel: string) =>
     `search --no-floppy --fs-uuid --set=root ${uuid}\nmenuentry a {\nlinux ${kernel} root=UUID=${uuid} rootflags=subvol=@rootfs\n}\n`;
   const debian = { subvolumes: ['@rootfs'], byDefault: null };
-  /** As Ubuntu keeps them: an older copy beside, which is not what is started. */
+  /** Ubuntu's, with an older copy beside, which is not started. */
   const snapshot = { subvolumes: ['@', 'snapshots/@'], byDefault: null };
 
   test.each<[string, string, BtrfsOptions | 'no subvolumes']>([

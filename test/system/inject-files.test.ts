@@ -212,6 +212,7 @@ describe("a folder that the image's /etc/fstab mounts something else on", () => 
     ['another machine', 'host:/export /home nfs defaults', 'host:/export'],
     ['a name that says nothing of the written disk', '/dev/sdb1 /home ext4 defaults', '/dev/sdb1'],
     ['no partition there is', 'UUID=b2a70000-0000-4000-8000-00000000dead /home ext4', 'UUID=b2a7'],
+    ['two subvolumes', `UUID=${uuids.root} /home btrfs subvol=@home,subvol=@old`, 'UUID=b2a7'],
     ['a subvolume by number', `UUID=${uuids.root} /home btrfs subvolid=999`, 'UUID=b2a7'],
   ])('is refused in words: %s', (_what, line, source) =>
     withMounts(

@@ -212,9 +212,8 @@ async function takeUp(answer: HttpAnswer, url: string, state: State): Promise<vo
   if (answer.status === 416 || (total !== undefined && total !== (state.totalBytes ?? total))) {
     const was = state.totalBytes === undefined ? '' : ` where it had ${state.totalBytes}`;
     const now = answer.status === 416 ? `does not reach byte ${state.position} now` : `has ${total} bytes now`;
-    throw new AppError('unavailable', `the image at ${showUrl(url)} ${now}${was}`, {
-      ...(answer.status === 416 ? {} : { situation: 'image_replaced' }),
-    });
+    const situation = answer.status === 416 ? undefined : 'image_replaced';
+    throw new AppError('unavailable', `the image at ${showUrl(url)} ${now}${was}`, { situation });
   }
   state.totalBytes ??= total;
   state.validators.set(url, validatorOf(answer));
