@@ -3,7 +3,7 @@ import type { AllocationsContext } from '#conductor/allocations/context.ts';
 import { demandOf, mayWait, requirementsKey, type Unit, unitsOf } from '#conductor/allocations/demand.ts';
 import {
   type Candidate,
-  decide,
+  decideAllocation,
   describeShortage,
   pairUp,
   type Requirements,
@@ -122,7 +122,7 @@ async function serve(
 
 function plan(round: Round, unit: Unit, fitting: readonly Candidate[]): Planned {
   const nodes = fitting.filter(({ uuid }) => !round.taken.has(uuid));
-  const verdict = decide(demandOf(unit, { triesLeft: isPatient(round, unit) ? 1 : 0 }), nodes);
+  const verdict = decideAllocation(demandOf(unit, { triesLeft: isPatient(round, unit) ? 1 : 0 }), nodes);
   if (verdict.kind === 'take') for (const { uuid } of verdict.nodes) round.taken.add(uuid);
   return { unit, verdict, isCrowded: nodes.length < fitting.length };
 }

@@ -5,7 +5,7 @@ import { createAllocations, tryAllocation } from '#conductor/allocations/create-
 import { listRefusals, type Requirements } from '#conductor/allocations/match.ts';
 import { readAll, readFitting } from '#conductor/allocations/read-candidates.ts';
 import { pruneFailedAllocations } from '#conductor/allocations/work-store.ts';
-import { anybody } from '#conductor/kernel/caller.ts';
+import { openApiCaller } from '#conductor/kernel/caller.ts';
 import { allocations } from '#conductor/kernel/db/schema/allocation.ts';
 import { type NodeInsert, nodes } from '#conductor/kernel/db/schema/node.ts';
 import { claimLease } from '#conductor/nodes/node-lease.ts';
@@ -201,7 +201,7 @@ describe('whose', () => {
     const [free] = await createAllocations(
       api.context,
       { resource_class: 'big', name: 'free' },
-      { ...options, caller: anybody },
+      { ...options, caller: openApiCaller },
     );
     expect(free?.owner).toBeNull();
     await expect(getAllocation(api.context.db, 'free', 'p1')).rejects.toThrow('Allocation free could not be found.');

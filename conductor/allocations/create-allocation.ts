@@ -6,7 +6,7 @@ import { backfillAllocation } from '#conductor/allocations/change-allocation.ts'
 import type { AllocationsContext } from '#conductor/allocations/context.ts';
 import {
   type Candidate,
-  decide,
+  decideAllocation,
   describeShortage,
   listRefusals,
   type Requirements,
@@ -231,7 +231,7 @@ export async function tryAllocation(
   const judged = nodes.map((node) => ({ node, reasons: reasonsAgainst(node, requirements) }));
   const fitting = await readFitting(db, requirements, { names: [], needed: order.count, limit: undefined });
   const names = memberNames(request);
-  const verdict = decide(
+  const verdict = decideAllocation(
     { ...order, names, placement: request.placement, mayWait: request.wait !== undefined, triesLeft: 0 },
     fitting,
   );

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import {
   type Candidate,
   type Demand,
-  decide,
+  decideAllocation,
   describeShortage,
   listRefusals,
   pairUp,
@@ -89,7 +89,7 @@ describe('what to do about a demand', () => {
       fc.property(nodesOf, size, size, fc.boolean(), fc.nat(1), (nodes, count, least, mayWait, triesLeft) => {
         const minCount = Math.min(least, count);
         const free = nodes.filter(({ isLocked }) => !isLocked).length;
-        const verdict = decide(demand({ names: [], count, minCount, mayWait, triesLeft }), nodes);
+        const verdict = decideAllocation(demand({ names: [], count, minCount, mayWait, triesLeft }), nodes);
         const isEnough = free >= count;
         const mayTry = !isEnough && triesLeft > 0 && free < nodes.length;
         const right = mayTry ? 'try again' : !isEnough && mayWait ? 'wait' : free >= minCount ? 'take' : 'fail';
@@ -103,9 +103,9 @@ describe('what to do about a demand', () => {
 
   test('the namesake first, unless it is locked', () => {
     const nodes = [candidate({ name: 'a' }), candidate({ name: 'b' })];
-    expect(decide(demand({ names: ['b'] }), nodes)).toMatchObject({ nodes: [{ name: 'b' }] });
+    expect(decideAllocation(demand({ names: ['b'] }), nodes)).toMatchObject({ nodes: [{ name: 'b' }] });
     const locked = [candidate({ name: 'a' }), candidate({ name: 'b', isLocked: true })];
-    expect(decide(demand({ names: ['b'] }), locked)).toMatchObject({ nodes: [{ name: 'a' }] });
+    expect(decideAllocation(demand({ names: ['b'] }), locked)).toMatchObject({ nodes: [{ name: 'a' }] });
   });
 
   test("a group's allocations get their namesakes, the others what is left", () => {

@@ -92,7 +92,7 @@ export type Verdict =
  * Decides what to do about a demand, given the nodes that fit, in the order in which they are to be tried. All of
  * `count` first; fewer, as long as they are `minCount`, only when neither a lock nor time may bring more. Pure.
  */
-export function decide(demand: Demand, fitting: readonly Candidate[]): Verdict {
+export function decideAllocation(demand: Demand, fitting: readonly Candidate[]): Verdict {
   const free = fitting.filter((node) => !node.isLocked);
   const take = (): Verdict => ({
     kind: 'take',

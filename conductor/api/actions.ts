@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { TeardownNode } from '#conductor/api/teardown-plan.ts';
-import { type Answer, json, line, RemarkAnswer, uuid, whole } from '#conductor/api/values.ts';
+import { type Answer, json, nullableText, RemarkAnswer, uuid, wholeNumber } from '#conductor/api/values.ts';
 
 /**
  * `/api/v1.0/actions`: Shipyard's fields, and ours. Times are ISO 8601. Of an action's fields in two spellings, Shipyard's
@@ -13,8 +13,8 @@ const ended = { started_at: iso.nullable(), ended_at: iso.nullable() };
 const Note = z
   .strictObject({
     note_id: z.string().meta({ description: 'A number; since= asks for the notes behind it.' }),
-    subject: line,
-    verbosity: whole,
+    subject: nullableText,
+    verbosity: wholeNumber,
     text: z.string(),
     at: iso,
     assoc_id: z.string(),
@@ -30,16 +30,16 @@ export const ActionStep = z
   .strictObject({
     id: z.string().meta({ description: 'Its name.' }),
     url: z.string(),
-    index: whole.meta({ description: 'From 1.' }),
+    index: wholeNumber.meta({ description: 'From 1.' }),
     state: z.enum(['pending', 'running', 'success', 'failed', 'skipped']),
     ...ended,
-    error: line,
+    error: nullableText,
     notes: z.array(Note),
     task_id: z.string(),
     start_date: iso.nullable(),
     end_date: iso.nullable(),
     duration: z.number().nullable().meta({ description: 'Seconds.' }),
-    try_number: whole,
+    try_number: wholeNumber,
     operator: z.string(),
   })
   .meta({ id: 'ActionStep' });
@@ -68,14 +68,19 @@ export const ActionValidation = z
 export type ValidationAnswer = Answer<typeof ActionValidation>;
 
 const status = z.enum(['not_started', 'prepared', 'success', 'failure']);
-const nodesByStatus = z.strictObject({ not_started: whole, prepared: whole, success: whole, failure: whole });
+const nodesByStatus = z.strictObject({
+  not_started: wholeNumber,
+  prepared: wholeNumber,
+  success: wholeNumber,
+  failure: wholeNumber,
+});
 
 const Group = z.strictObject({
   name: z.string(),
   critical: z.boolean(),
   depends_on: z.array(z.string()),
   stage: z.enum(['not_started', 'preparing', 'prepared', 'deploying', 'success', 'failure']),
-  reason: line,
+  reason: nullableText,
   misses: z.array(
     z.strictObject({
       criterion: z.enum(['percent_successful_nodes', 'minimum_successful_nodes', 'maximum_failed_nodes']),
@@ -86,10 +91,10 @@ const Group = z.strictObject({
   waiting_for: z.array(z.string()).meta({
     description: 'Of one that has not begun: names of groups, or what else; empty = it begins at the next beat.',
   }),
-  member_count: whole,
+  member_count: wholeNumber,
   members: z.array(z.string()).exactOptional().meta({ description: 'With members=true.' }),
   nodes_by_status: nodesByStatus,
-  working: whole.meta({ description: 'Members at work.' }),
+  working: wholeNumber.meta({ description: 'Members at work.' }),
   ...ended,
 });
 export type ActionGroupAnswer = Answer<typeof Group>;
@@ -99,9 +104,9 @@ export const ActionNode = z
     name: z.string(),
     status,
     phase: z.enum(['prepare', 'deploy']).nullable(),
-    group: line,
-    doing: line,
-    reason: line,
+    group: nullableText,
+    doing: nullableText,
+    reason: nullableText,
     remark: RemarkAnswer.nullable().meta({ description: 'What doing says, or else reason, as data.' }),
     since: iso.nullable(),
   })
@@ -122,18 +127,18 @@ export const Action = z
     id: z.string(),
     name: actionName,
     parameters: json,
-    user: line,
+    user: nullableText,
     timestamp: iso,
     datetime: iso,
     context_marker: uuid,
-    committed_rev_id: whole,
+    committed_rev_id: wholeNumber,
     allow_intermediate_commits: z.boolean(),
     dag_id: z.string(),
     dag_status: z.string().meta({ description: "The state in Airflow's words." }),
     dag_execution_date: iso.nullable(),
     action_lifecycle: z.enum(['Pending', 'Processing', 'Paused', 'Stopping', 'Stopped', 'Complete', 'Failed']),
     ...ended,
-    error: line,
+    error: nullableText,
     steps: z.array(ActionStep),
     notes: z.array(Note),
     runner: z
@@ -152,7 +157,7 @@ export const Action = z
       .exactOptional()
       .meta({ description: 'Each node once, however many groups have it.' }),
     validations: z.array(ActionValidation).exactOptional(),
-    command_audit: z.array(z.strictObject({ command: z.string(), user: line, datetime: iso })).exactOptional(),
+    command_audit: z.array(z.strictObject({ command: z.string(), user: nullableText, datetime: iso })).exactOptional(),
   })
   .meta({ id: 'Action' });
 export type ActionAnswer = Answer<typeof Action>;
@@ -162,8 +167,8 @@ export const ActionDryRun = z
   .strictObject({
     dry_run: z.literal(true),
     name: actionName,
-    committed_rev_id: whole,
-    max_parallel_groups: whole,
+    committed_rev_id: wholeNumber,
+    max_parallel_groups: wholeNumber,
     groups: z.array(
       z.strictObject({
         name: z.string(),
@@ -182,5 +187,5 @@ export type ActionDryRun = Answer<typeof ActionDryRun>;
 
 export const SiteStatuses = z.strictObject({
   nodes_provision_status: z.array(z.strictObject({ hostname: z.string(), status: z.string() })).optional(),
-  machines_powerstate: z.array(z.strictObject({ hostname: z.string(), power_state: line })).optional(),
+  machines_powerstate: z.array(z.strictObject({ hostname: z.string(), power_state: nullableText })).optional(),
 });

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { jsonDocument } from '#conductor/api/node-description.ts';
-import { type Answer, answerOf, defineFields, json, line, time, uuid } from '#conductor/api/values.ts';
+import { type Answer, answerOf, defineFields, json, nullableText, time, uuid } from '#conductor/api/values.ts';
 import { allocationStates, statesOf } from '#conductor/model/site/transitions.ts';
 import { TraitName } from '#conductor/model/trait-name.ts';
 
@@ -8,17 +8,17 @@ export const allocationFields = defineFields('allocation', 52, {
   uuid: { type: uuid },
   created_at: { type: time },
   updated_at: { type: time.nullable() },
-  name: { type: line, write: z.string({ error: 'must be text' }).nullish() },
+  name: { type: nullableText, write: z.string({ error: 'must be text' }).nullish() },
   node_uuid: { type: uuid.nullable() },
   state: { type: z.enum(statesOf(allocationStates)) },
-  last_error: { type: line },
-  resource_class: { type: line },
+  last_error: { type: nullableText },
+  resource_class: { type: nullableText },
   traits: { type: z.array(z.string()) },
   candidate_nodes: { type: z.array(z.string()) },
   extra: { type: json, write: jsonDocument.nullish() },
-  owner: { type: line, since: 60 },
+  owner: { type: nullableText, since: 60 },
   wait_until: { type: time.nullable() },
-  waiting_for: { type: line },
+  waiting_for: { type: nullableText },
   group_uuid: { type: uuid.nullable() },
 });
 

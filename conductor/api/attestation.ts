@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Answer, line, time } from '#conductor/api/values.ts';
+import { type Answer, nullableText, time } from '#conductor/api/values.ts';
 import { bootVerdicts } from '#shared/wire/attestation.ts';
 
 const fingerprint = z.string().meta({ description: 'SHA-256 of the public endorsement key, hex: names the TPM.' });
@@ -7,13 +7,13 @@ const fingerprint = z.string().meta({ description: 'SHA-256 of the public endors
 const Tpm = z.strictObject({
   fingerprint,
   endorsement_key: z.string().meta({ description: 'PEM.' }),
-  certificate: line.meta({ description: "The TPM vendor's for that key, PEM; null = it holds none." }),
+  certificate: nullableText.meta({ description: "The TPM vendor's for that key, PEM; null = it holds none." }),
 });
 
 const Measured = z.strictObject({
   pcrs: z.record(z.string(), z.string()).meta({ description: 'SHA-256 bank, hex, by number.' }),
   secure_boot: z.boolean().nullable(),
-  firmware_version: line,
+  firmware_version: nullableText,
   programs: z.array(z.string()).meta({ description: 'Authenticode digests of what the firmware has started (PCR 4).' }),
 });
 
@@ -30,7 +30,7 @@ export const NodeTpm = z
     accepted: z.strictObject({
       boot: Measured.nullable(),
       at: time,
-      by: line.meta({ description: 'null = it was the first that the node was seen with.' }),
+      by: nullableText.meta({ description: 'null = it was the first that the node was seen with.' }),
     }),
     other: z
       .strictObject({ tpm: Tpm, boot: Measured.nullable(), at: time })

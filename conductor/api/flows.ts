@@ -1,12 +1,12 @@
 import { z } from 'zod';
-import { type Answer, line, time, uuid, whole } from '#conductor/api/values.ts';
+import { type Answer, nullableText, time, uuid, wholeNumber } from '#conductor/api/values.ts';
 import { bootEvents } from '#conductor/model/power-and-boot.ts';
 
 const plugin = z
   .strictObject({
     plugin: z.string(),
     version: z.string(),
-    task: whole,
+    task: wholeNumber,
     stage: z.enum(['pre_deployment', 'post_deployment']),
     place: z.string().meta({ description: 'The stage as tasks.yaml has it: post_deployment/100.' }),
     timeout: z.number().optional(),
@@ -14,10 +14,10 @@ const plugin = z
   .nullable()
   .meta({ description: 'The plugin’s task that the step is.' });
 
-const faultCode = line.meta({
+const faultCode = nullableText.meta({
   description: 'Code of what it failed by, or waits for, by which it is advised: image_missing, switch_unreachable.',
 });
-const subject = line.meta({
+const subject = nullableText.meta({
   description: 'The one thing that the code is about: /dev/sda, leaf1, the URL of an image.',
 });
 
@@ -29,19 +29,25 @@ export const Flow = z
     state: z.string(),
     started_at: time,
     ended_at: time.nullable(),
-    error: line,
-    held: line.meta({ description: 'Why no conductor works on it.' }),
-    on_hold: line.meta({ description: 'What it rests for until unhold.' }),
-    abort_requested: line.meta({ description: 'Who requested the abort, while a step runs that must end first.' }),
-    restarts: whole,
-    advice: line.meta({ description: 'What to do next, for a flow that has failed, rests, or waits for too long.' }),
+    error: nullableText,
+    held: nullableText.meta({ description: 'Why no conductor works on it.' }),
+    on_hold: nullableText.meta({ description: 'What it rests for until unhold.' }),
+    abort_requested: nullableText.meta({
+      description: 'Who requested the abort, while a step runs that must end first.',
+    }),
+    restarts: wholeNumber,
+    advice: nullableText.meta({
+      description: 'What to do next, for a flow that has failed, rests, or waits for too long.',
+    }),
     boot: z
       .array(
         z.strictObject({
           event: z.enum(bootEvents),
           at: time,
-          detail: line.meta({ description: 'Of dhcp the address, or why there is none; of script what it boots.' }),
-          bytes: whole.nullable().meta({ description: 'How much of kernel or initrd the machine has taken.' }),
+          detail: nullableText.meta({
+            description: 'Of dhcp the address, or why there is none; of script what it boots.',
+          }),
+          bytes: wholeNumber.nullable().meta({ description: 'How much of kernel or initrd the machine has taken.' }),
           conductor: z.string(),
         }),
       )
@@ -49,11 +55,11 @@ export const Flow = z
     steps: z.array(
       z.strictObject({
         uuid,
-        position: whole,
+        position: wholeNumber,
         phase: z.string(),
         interface: z.string(),
         step: z.string(),
-        priority: whole,
+        priority: wholeNumber,
         origin: z.string(),
         plugin,
         reason: z.string().meta({ description: 'Why it stands there.' }),
@@ -61,20 +67,23 @@ export const Flow = z
         state: z.string(),
         started_at: time.nullable(),
         ended_at: time.nullable(),
-        waiting_for: line,
+        waiting_for: nullableText,
         wait_until: time.nullable(),
         progress: z.unknown(),
-        image_bytes: z.strictObject({ kept: whole, copied: whole, fetched: whole, neighbours: whole }).nullable().meta({
-          description:
-            'Of a written image in chunks: what the disk held in place, elsewhere; what its server and neighbours sent.',
-        }),
-        note: line.meta({
+        image_bytes: z
+          .strictObject({ kept: wholeNumber, copied: wholeNumber, fetched: wholeNumber, neighbours: wholeNumber })
+          .nullable()
+          .meta({
+            description:
+              'Of a written image in chunks: what the disk held in place, elsewhere; what its server and neighbours sent.',
+          }),
+        note: nullableText.meta({
           description:
             'What came of it beside its success: a reboot in place of kexec, and why; versions of firmware; sensors; whose reset it needs.',
         }),
-        error: line,
+        error: nullableText,
         attempts: z
-          .array(z.strictObject({ started_at: time, waits_since: time.nullable(), reason: line }))
+          .array(z.strictObject({ started_at: time, waits_since: time.nullable(), reason: nullableText }))
           .meta({ description: 'How often it was begun, each time with when it came to wait, and for what.' }),
         code: faultCode,
         subject,
@@ -104,21 +113,21 @@ export const FlowSummary = z
         'longer than five minutes, or than half of its time. held: nothing is done until somebody acts.',
     }),
     node_uuid: uuid,
-    node_name: line,
+    node_name: nullableText,
     provision_state: z.string(),
-    conductor: line.meta({ description: 'Who works on the node, or would; null = nobody.' }),
-    requested_by: line,
+    conductor: nullableText.meta({ description: 'Who works on the node, or would; null = nobody.' }),
+    requested_by: nullableText,
     started_at: time,
     ended_at: time.nullable(),
-    step: line.meta({ description: 'The step that has failed, or is at work: deploy.write_image.' }),
+    step: nullableText.meta({ description: 'The step that has failed, or is at work: deploy.write_image.' }),
     step_uuid: uuid.nullable(),
     may_skip: z.boolean().meta({ description: 'POST /v1/nodes/{node}/flow/skip leaves that step out.' }),
     since: time.meta({ description: 'When the step began; of a failure, when the flow ended.' }),
     until: time.nullable().meta({ description: 'When the step gives up.' }),
-    reason: line.meta({ description: 'Why it waits, is held, or has failed.' }),
+    reason: nullableText.meta({ description: 'Why it waits, is held, or has failed.' }),
     code: faultCode,
     subject,
-    attempt: whole.meta({ description: 'How often the step was begun; 0 = not yet.' }),
+    attempt: wholeNumber.meta({ description: 'How often the step was begun; 0 = not yet.' }),
     next_attempt_at: time.nullable().meta({ description: 'Of a flow that is retrying.' }),
     progress: z.unknown(),
   })
@@ -133,14 +142,14 @@ export const Plan = z
     hash: z.string().meta({ description: 'As plan_hash of a provision request, it refuses any other plan.' }),
     complete: z.boolean().meta({ description: "The agent's steps are known; else more may come." }),
     boot_mode: z.string(),
-    reboots: whole,
+    reboots: wholeNumber,
     predicted_seconds: seconds,
     destroys: z.array(
       z.strictObject({
         name: z.string(),
-        serial: line,
-        model: line,
-        size_bytes: whole.nullable(),
+        serial: nullableText,
+        model: nullableText,
+        size_bytes: wholeNumber.nullable(),
         contents: z.array(z.string()),
         by: z.array(z.string()),
       }),
@@ -151,10 +160,10 @@ export const Plan = z
       .optional(),
     steps: z.array(
       z.strictObject({
-        position: whole,
+        position: wholeNumber,
         interface: z.string(),
         step: z.string(),
-        priority: whole,
+        priority: wholeNumber,
         origin: z.string(),
         in_band: z.boolean(),
         args: z.unknown(),
@@ -171,21 +180,21 @@ export const Plan = z
           address: z.string(),
           switch_id: z.string(),
           port_id: z.string(),
-          network: line.meta({ description: 'null = isolated.' }),
+          network: nullableText.meta({ description: 'null = isolated.' }),
           vlans: z.string(),
-          found: line.meta({ description: 'What it has now; null = the switch was not read.' }),
+          found: nullableText.meta({ description: 'What it has now; null = the switch was not read.' }),
           commands: z
             .array(z.string())
             .meta({ description: "What makes the one of the other, in the switch's words." }),
-          error: line.meta({ description: 'Why the switch could not be read.' }),
+          error: nullableText.meta({ description: 'Why the switch could not be read.' }),
         }),
       )
       .meta({ description: 'Where switch ports will be while the instance runs.' }),
     kept: z
       .strictObject({
         image: z.string(),
-        bytes: whole,
-        of_bytes: whole,
+        bytes: wholeNumber,
+        of_bytes: wholeNumber,
       })
       .optional()
       .meta({

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Allocation } from '#conductor/api/allocations.ts';
-import { type Answer, json, line, links, time, uuid, whole } from '#conductor/api/values.ts';
+import { type Answer, json, links, nullableText, time, uuid, wholeNumber } from '#conductor/api/values.ts';
 import { type InterfaceKind, interfaceKinds } from '#conductor/model/node-words.ts';
 
 const Vlans = z
@@ -13,7 +13,7 @@ export const NodeSwitchPort = z
     address: z.string(),
     switch_id: z.string(),
     port_id: z.string(),
-    network: line.meta({ description: 'Where Baton has put it last; null = isolated.' }),
+    network: nullableText.meta({ description: 'Where Baton has put it last; null = isolated.' }),
     applied_at: time,
     looked_at: time.nullable(),
     wanted: Vlans.nullable().meta({ description: "null = Neutron's own matter." }),
@@ -21,12 +21,12 @@ export const NodeSwitchPort = z
       .union([Vlans, z.literal('other')])
       .nullable()
       .meta({ description: 'other = nothing that Baton sets; null = the switch was not read, or did not answer.' }),
-    wanted_bond: line.meta({ description: 'The bond that Baton has made of it and others.' }),
-    found_bond: line,
+    wanted_bond: nullableText.meta({ description: 'The bond that Baton has made of it and others.' }),
+    found_bond: nullableText,
     differs: z.boolean(),
     differences: z.array(z.string()).meta({ description: 'At Neutron: each in words; else wanted and found say it.' }),
     commands: z.array(z.string()).meta({ description: "What a repair would send, in the switch's words." }),
-    error: line.meta({ description: 'Why the switch could not be read.' }),
+    error: nullableText.meta({ description: 'Why the switch could not be read.' }),
   })
   .meta({ id: 'NodeSwitchPort' });
 export type NodeSwitchPort = z.infer<typeof NodeSwitchPort>;
@@ -40,7 +40,7 @@ export const Validation = z
   .record(z.string(), z.strictObject({ result: z.boolean().nullable(), reason: z.string().optional() }))
   .meta({ id: 'Validation', description: 'Result and reason by interface; result null = the node has none.' });
 
-export const BootDevice = z.strictObject({ boot_device: line, persistent: z.boolean().nullable() });
+export const BootDevice = z.strictObject({ boot_device: nullableText, persistent: z.boolean().nullable() });
 export const BootDevices = z.strictObject({ supported_boot_devices: z.array(z.string()) });
 
 /** Name → what it means. */
@@ -49,9 +49,11 @@ export const Meanings = z.record(z.string(), z.string());
 /** `GET /v1/fleet`. */
 export const Fleet = z
   .strictObject({
-    nodes: whole,
-    in_maintenance: whole,
-    provision_states: z.record(z.string(), whole).meta({ description: 'Nodes by provision state, the most first.' }),
+    nodes: wholeNumber,
+    in_maintenance: wholeNumber,
+    provision_states: z
+      .record(z.string(), wholeNumber)
+      .meta({ description: 'Nodes by provision state, the most first.' }),
   })
   .meta({ id: 'Fleet' });
 export type FleetView = Answer<typeof Fleet>;
@@ -63,16 +65,16 @@ export type TraitsAnswer = Answer<typeof Traits>;
 export const BiosSetting = z
   .strictObject({
     name: z.string(),
-    value: line,
-    attribute_type: line,
+    value: nullableText,
+    attribute_type: nullableText,
     allowable_values: z.array(z.string()).nullable(),
-    lower_bound: whole.nullable(),
-    max_length: whole.nullable(),
-    min_length: whole.nullable(),
+    lower_bound: wholeNumber.nullable(),
+    max_length: wholeNumber.nullable(),
+    min_length: wholeNumber.nullable(),
     read_only: z.boolean().nullable(),
     reset_required: z.boolean().nullable(),
     unique: z.boolean().nullable(),
-    upper_bound: whole.nullable(),
+    upper_bound: wholeNumber.nullable(),
     created_at: time,
     updated_at: time.nullable(),
     links,
@@ -83,9 +85,9 @@ export const BiosSetting = z
 export const FirmwareComponent = z
   .strictObject({
     component: z.string(),
-    initial_version: line,
-    current_version: line,
-    last_version_flashed: line,
+    initial_version: nullableText,
+    current_version: nullableText,
+    last_version_flashed: nullableText,
     created_at: time,
     updated_at: time.nullable(),
   })
@@ -97,7 +99,7 @@ export const Sensors = z.strictObject({
       name: z.string(),
       kind: z.enum(['temperature', 'fan', 'voltage', 'current', 'power', 'other']),
       value: z.number().nullable(),
-      unit: line,
+      unit: nullableText,
       health: z.enum(['ok', 'warning', 'critical']).nullable(),
     }),
   ),
@@ -140,27 +142,33 @@ export const HistoryEntry = z
     severity: z.string(),
     event: z.string(),
     event_type: z.string().optional(),
-    conductor: line.optional(),
-    user: line.optional(),
-    project: line.optional(),
+    conductor: nullableText.optional(),
+    user: nullableText.optional(),
+    project: nullableText.optional(),
     links,
   })
   .meta({ id: 'HistoryEntry' });
 export type HistoryEntryAnswer = Answer<typeof HistoryEntry>;
 
-export const ConsoleShell = z.strictObject({ console: z.literal('available'), during: line });
+export const ConsoleShell = z.strictObject({ console: z.literal('available'), during: nullableText });
 const lines = z.array(z.string());
 
 /** A subscription as Redfish has it, and Ironic's clients read it. */
 export const EventSubscription = z
-  .strictObject({ Id: line, Context: line, Protocol: line, Destination: line, EventTypes: z.array(line) })
+  .strictObject({
+    Id: nullableText,
+    Context: nullableText,
+    Protocol: nullableText,
+    Destination: nullableText,
+    EventTypes: z.array(nullableText),
+  })
   .meta({ id: 'EventSubscription' });
 export const EventSubscriptions = z.strictObject({
-  '@odata.id': line,
-  '@odata.type': line,
-  Name: line,
-  'Members@odata.count': whole,
-  Members: z.array(z.strictObject({ '@odata.id': line })),
+  '@odata.id': nullableText,
+  '@odata.type': nullableText,
+  Name: nullableText,
+  'Members@odata.count': wholeNumber,
+  Members: z.array(z.strictObject({ '@odata.id': nullableText })),
 });
 export const VendorMethods = z.record(
   z.string(),
@@ -187,7 +195,7 @@ export const Inventory = z.strictObject({ inventory: json, plugin_data: json.nul
 export const AgentLookup = z.strictObject({ node: json, config: json }).meta({ id: 'AgentLookup' });
 export type AgentLookup = Answer<typeof AgentLookup>;
 
-export const Shards = z.strictObject({ shards: z.array(z.strictObject({ name: z.string(), count: whole })) });
+export const Shards = z.strictObject({ shards: z.array(z.strictObject({ name: z.string(), count: wholeNumber })) });
 
 /** `default_…_interface` and `enabled_…_interfaces` of each kind. */
 type InterfaceFields = {
@@ -217,15 +225,15 @@ export const Driver = z
 
 export type DriverAnswer = Answer<typeof Driver>;
 
-const trialNode = { uuid, name: line };
+const trialNode = { uuid, name: nullableText };
 export const AllocationTrial = z
   .strictObject({
     dry_run: z.literal(true),
     nodes: z
-      .array(z.strictObject({ ...trialNode, rack: line }))
+      .array(z.strictObject({ ...trialNode, rack: nullableText }))
       .meta({ description: 'Chosen by chance among those that fit; empty when it would fail.' }),
-    fitting: whole.meta({ description: 'How many fit.' }),
-    error: line.meta({ description: 'Why it would fail, or wait; null when it would succeed.' }),
+    fitting: wholeNumber.meta({ description: 'How many fit.' }),
+    error: nullableText.meta({ description: 'Why it would fail, or wait; null when it would succeed.' }),
     refused: z
       .array(z.strictObject({ ...trialNode, reasons: z.array(z.string()) }))
       .meta({ description: 'Every other node and all that stands against it.' }),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { jsonDocument, looseBoolean } from '#conductor/api/node-description.ts';
-import { answerOf, defineFields, json, line, links, longestName, time, uuid } from '#conductor/api/values.ts';
+import { answerOf, defineFields, json, links, longestName, nullableText, time, uuid } from '#conductor/api/values.ts';
 import { parseMacAddress } from '#shared/mac-address.ts';
 
 export const macAddress = z.string({ error: 'must be a MAC address' }).transform((text, context): string => {
@@ -36,11 +36,11 @@ export const portFields = defineFields('port', 1, {
     write: LinkConnection,
     since: 19,
   },
-  physical_network: { type: line, write: z.string().max(64).nullable(), since: 34 },
+  physical_network: { type: nullableText, write: z.string().max(64).nullable(), since: 34 },
   pxe_enabled: { type: z.boolean(), write: looseBoolean, since: 19 },
   node_uuid: { type: uuid },
-  name: { type: line, write: z.string().max(255).nullable(), since: 88 },
-  description: { type: line, write: z.string().max(255).nullable(), since: 97 },
+  name: { type: nullableText, write: z.string().max(255).nullable(), since: 88 },
+  description: { type: nullableText, write: z.string().max(255).nullable(), since: 97 },
   portgroup_uuid: {
     type: uuid.nullable(),
     write: z.guid({ error: 'must be the UUID of a port group' }).toLowerCase().nullable(),
@@ -79,11 +79,11 @@ export const portgroupFields = defineFields('port group', 23, {
   uuid: { type: uuid, listed: true },
   created_at: { type: time },
   updated_at: { type: time.nullable() },
-  address: { type: line, write: macAddress.nullish(), listed: true },
+  address: { type: nullableText, write: macAddress.nullish(), listed: true },
   extra: { type: json, write: jsonDocument.nullish() },
   internal_info: { type: json },
   mode: { type: z.string(), write: mode.default('active-backup'), since: 26 },
-  name: { type: line, write: name, listed: true },
+  name: { type: nullableText, write: name, listed: true },
   properties: { type: json, write: jsonDocument.nullish(), since: 26 },
   standalone_ports_supported: { type: z.boolean(), write: looseBoolean.nullish() },
   node_uuid: { type: uuid },

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Answer, json, line, links, time, uuid, whole } from '#conductor/api/values.ts';
+import { type Answer, json, links, nullableText, time, uuid, wholeNumber } from '#conductor/api/values.ts';
 
 /** Answers about Baton's own records: receipts, webhooks, tokens, conductors. */
 
@@ -7,13 +7,13 @@ export const Receipt = z
   .strictObject({
     id: uuid,
     node_uuid: uuid,
-    node_name: line,
-    serial_number: line,
+    node_name: nullableText,
+    serial_number: nullableText,
     preserve_local_storage: z.boolean().nullable(),
-    disks_wiped: whole,
-    disks_left_alone: whole,
+    disks_wiped: wholeNumber,
+    disks_left_alone: wholeNumber,
     flow: uuid.nullable(),
-    site_action: line,
+    site_action: nullableText,
     key: z.string(),
     signed_at: z.string(),
   })
@@ -45,8 +45,8 @@ export const Webhook = z
     url: z.string(),
     events: z.array(z.string()),
     secret: z.string().meta({ description: '******, but for the answer that makes it.' }),
-    project: line,
-    created_by: line,
+    project: nullableText,
+    created_by: nullableText,
     created_at: time,
     updated_at: time.nullable(),
     links,
@@ -56,20 +56,20 @@ export type WebhookAnswer = Answer<typeof Webhook>;
 
 export const WebhookTest = z.strictObject({
   delivered: z.boolean(),
-  status: whole.nullable().optional(),
-  error: line,
+  status: wholeNumber.nullable().optional(),
+  error: nullableText,
 });
 
 export const WebhookDelivery = z
   .strictObject({
-    id: whole,
+    id: wholeNumber,
     event_id: z.string(),
     event_type: z.string(),
     subject: z.string(),
     state: z.enum(['pending', 'delivered', 'given up']),
-    attempts: whole,
-    last_status: whole.nullable(),
-    last_error: line,
+    attempts: wholeNumber,
+    last_status: wholeNumber.nullable(),
+    last_error: nullableText,
     next_attempt_at: time.nullable(),
     created_at: time,
     ended_at: time.nullable(),
@@ -82,8 +82,8 @@ const token = {
   uuid,
   name: z.string(),
   role: z.string(),
-  project: line,
-  created_by: line,
+  project: nullableText,
+  created_by: nullableText,
   created_at: time,
   expires_at: time.nullable(),
   last_used_at: time.nullable(),

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Answer, json, line, links, RemarkAnswer, whole } from '#conductor/api/values.ts';
+import { type Answer, json, links, nullableText, RemarkAnswer, wholeNumber } from '#conductor/api/values.ts';
 
 /** Answers of a conductor about itself. */
 
@@ -80,7 +80,7 @@ export const Status = z
     message: z.string(),
     reason: z.string().meta({ description: 'One word, for programs.' }),
     details: z.strictObject({
-      errorCount: whole,
+      errorCount: wholeNumber,
       messageList: z.array(
         z.strictObject({
           message: z.string(),
@@ -97,7 +97,7 @@ export const Status = z
           documents: z
             .array(z.strictObject({ schema: z.string(), name: z.string(), collection: z.string().exactOptional() }))
             .exactOptional(),
-          path: line.exactOptional().meta({ description: 'Within the document: data.groups[2].critical.' }),
+          path: nullableText.exactOptional().meta({ description: 'Within the document: data.groups[2].critical.' }),
         }),
       ),
       remark: RemarkAnswer.exactOptional().meta({ description: 'What message says, as data.' }),
@@ -105,9 +105,9 @@ export const Status = z
         .string()
         .exactOptional()
         .meta({ description: 'What lies below the failure: TimeUp, NothingBegun, NoKubernetesCluster.' }),
-      revision: whole.exactOptional().meta({ description: "Of the site's documents." }),
+      revision: wholeNumber.exactOptional().meta({ description: "Of the site's documents." }),
     }),
-    code: whole.meta({ description: 'The HTTP status.' }),
+    code: wholeNumber.meta({ description: 'The HTTP status.' }),
     retry: z.literal(true).exactOptional().meta({ description: 'The same request may succeed later.' }),
   })
   .meta({ id: 'Status' });

@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { type Answer, json, line, time, whole } from '#conductor/api/values.ts';
+import { type Answer, json, nullableText, time, wholeNumber } from '#conductor/api/values.ts';
 
 /** Answers about a site's documents, revisions, plugins, credentials, groups. */
 
 const task = {
-  task: whole.meta({ description: 'Place in tasks.yaml, from 1.' }),
-  id: line,
+  task: wholeNumber.meta({ description: 'Place in tasks.yaml, from 1.' }),
+  id: nullableText,
   role: z.union([z.literal('*'), z.array(z.string())]),
   stage: z.string(),
   type: z.enum(['shell', 'step', 'reboot']),
@@ -20,9 +20,9 @@ export const Plugin = z
   .strictObject({
     name: z.string(),
     version: z.string(),
-    title: line,
+    title: nullableText,
     tasks: z.array(PluginTask),
-    created_by: line,
+    created_by: nullableText,
     created_at: z.string(),
   })
   .meta({ id: 'Plugin' });
@@ -32,7 +32,7 @@ export const PluginDetail = z
   .strictObject({
     ...Plugin.shape,
     tasks_text: z.string().meta({ description: 'tasks.yaml, as it came.' }),
-    files: z.array(z.strictObject({ path: z.string(), bytes: whole, executable: z.boolean() })),
+    files: z.array(z.strictObject({ path: z.string(), bytes: wholeNumber, executable: z.boolean() })),
   })
   .meta({ id: 'PluginDetail' });
 export type PluginDetailAnswer = Answer<typeof PluginDetail>;
@@ -42,26 +42,26 @@ export const PluginOrder = z
     tasks: z.array(
       z.strictObject({
         ...task,
-        position: whole.meta({ description: 'From 1.' }),
+        position: wholeNumber.meta({ description: 'From 1.' }),
         plugin: z.string(),
         version: z.string(),
-        range: line.meta({ description: 'Of the convention that its postfix is in.' }),
+        range: nullableText.meta({ description: 'Of the convention that its postfix is in.' }),
         reason: z.string(),
       }),
     ),
-    ranges: z.array(z.strictObject({ from: whole, to: whole, meaning: z.string() })),
+    ranges: z.array(z.strictObject({ from: wholeNumber, to: wholeNumber, meaning: z.string() })),
   })
   .meta({ id: 'PluginOrder' });
 export type PluginOrderAnswer = Answer<typeof PluginOrder>;
 
 const revision = {
-  id: whole,
+  id: wholeNumber,
   url: z.string(),
   createdAt: time,
   buckets: z.array(z.string()).meta({ description: 'Its collections.' }),
   kind: z.enum(['upload', 'rollback']),
-  rolled_back_to: whole.nullable(),
-  created_by: line,
+  rolled_back_to: wholeNumber.nullable(),
+  created_by: nullableText,
   roles: z.array(z.enum(['successful-site-action', 'last-site-action', 'committed', 'buffer'])),
 };
 
@@ -72,23 +72,23 @@ export type RevisionAnswer = Answer<typeof Revision>;
 const ListedRevision = z.strictObject({ ...revision, tags: z.array(z.string()) });
 export type ListedRevisionAnswer = Answer<typeof ListedRevision>;
 export const Revisions = z.strictObject({
-  count: whole,
+  count: wholeNumber,
   next: z.null(),
   prev: z.null(),
   results: z.array(ListedRevision),
 });
 
-const version = z.union([z.string(), whole]);
+const version = z.union([z.string(), wholeNumber]);
 const change = z.enum(['unmodified', 'modified', 'created', 'deleted']);
 
 export const Collection = z
   .strictObject({
     collection_name: z.string(),
     base_version: version,
-    base_revision: whole.meta({ description: '0 = there is none.' }),
+    base_revision: wholeNumber.meta({ description: '0 = there is none.' }),
     base_status: z.enum(['present', 'not present']),
     new_version: version,
-    new_revision: whole,
+    new_revision: wholeNumber,
     new_status: change,
   })
   .meta({ id: 'Collection' });
@@ -106,10 +106,10 @@ const changedValue = {
 };
 export const DocumentChanges = z
   .strictObject({
-    document_added: z.strictObject({ count: whole, details: z.array(DocumentName) }),
-    document_deleted: z.strictObject({ count: whole, details: z.array(DocumentName) }),
+    document_added: z.strictObject({ count: wholeNumber, details: z.array(DocumentName) }),
+    document_deleted: z.strictObject({ count: wholeNumber, details: z.array(DocumentName) }),
     document_changed: z.strictObject({
-      count: whole,
+      count: wholeNumber,
       details: z.array(z.strictObject({ ...documentName, changes: z.array(z.strictObject(changedValue)) })),
     }),
   })
@@ -120,7 +120,7 @@ export type SiteDiff = Answer<typeof DocumentChanges>;
 export const Documents = z.array(z.record(z.string(), z.unknown()));
 
 export const Credential = z
-  .strictObject({ name: z.string(), username: line, updated_by: line, updated_at: time })
+  .strictObject({ name: z.string(), username: nullableText, updated_by: nullableText, updated_at: time })
   .meta({ id: 'Credential' });
 
 const Selector = z.strictObject({
@@ -132,9 +132,9 @@ const Selector = z.strictObject({
 
 export const SiteGroups = z
   .strictObject({
-    revision: whole,
+    revision: wholeNumber,
     strategy: z.string(),
-    max_parallel_groups: whole,
+    max_parallel_groups: wholeNumber,
     groups: z.array(
       z.strictObject({
         name: z.string(),
@@ -144,11 +144,11 @@ export const SiteGroups = z
         success_criteria: z
           .strictObject({
             percent_successful_nodes: z.number().optional(),
-            minimum_successful_nodes: whole.optional(),
-            maximum_failed_nodes: whole.optional(),
+            minimum_successful_nodes: wholeNumber.optional(),
+            maximum_failed_nodes: wholeNumber.optional(),
           })
           .optional(),
-        max_parallel_nodes: whole.optional(),
+        max_parallel_nodes: wholeNumber.optional(),
         deploy_as_prepared: z.boolean().optional(),
         prepare_timeout: z.number().optional(),
         deploy_timeout: z.number().optional(),

@@ -1,17 +1,17 @@
 import { z } from 'zod';
-import { type Answer, line, whole } from '#conductor/api/values.ts';
+import { type Answer, nullableText, wholeNumber } from '#conductor/api/values.ts';
 import { nameSome } from '#shared/words.ts';
 
-const count = whole.nullable();
+const count = wholeNumber.nullable();
 
 const PlannedDisk = z.strictObject({
   name: z.string(),
-  serial: line,
-  wwn: line,
-  model: line,
+  serial: nullableText,
+  wwn: nullableText,
+  model: nullableText,
   size_bytes: count,
   holds_os: z.boolean(),
-  kept: line,
+  kept: nullableText,
 });
 export type PlannedDiskView = Answer<typeof PlannedDisk>;
 
@@ -21,8 +21,8 @@ export type LostPodView = Answer<typeof LostPod>;
 /** `dry_run` of an action that tears nodes down: all that will be done to one, and what is known to be wrong now. */
 export const TeardownNode = z.strictObject({
   name: z.string(),
-  provision_state: line.meta({ description: 'null = it is not enrolled.' }),
-  refused: line.meta({ description: 'What the action would be refused for.' }),
+  provision_state: nullableText.meta({ description: 'null = it is not enrolled.' }),
+  refused: nullableText.meta({ description: 'What the action would be refused for.' }),
   wrong: z.array(z.string()).meta({ description: 'What stands in the way now, and may have passed by then.' }),
   kubernetes: z
     .strictObject({

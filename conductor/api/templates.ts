@@ -4,12 +4,12 @@ import {
   answerOf,
   defineFields,
   json,
-  line,
   mostListed,
+  nullableText,
   time,
   uuid,
-  whole,
   wholeFrom,
+  wholeNumber,
 } from '#conductor/api/values.ts';
 import { TraitName } from '#conductor/model/trait-name.ts';
 import { boundedList } from '#shared/bounded-list.ts';
@@ -49,7 +49,7 @@ export const templateFields = defineFields('deploy template', 55, {
   updated_at: { type: time.nullable() },
   name: { type: z.string(), write: TraitName, listed: true },
   steps: {
-    type: z.array(z.strictObject({ interface: z.string(), step: z.string(), args: json, priority: whole })),
+    type: z.array(z.strictObject({ interface: z.string(), step: z.string(), args: json, priority: wholeNumber })),
     write: steps,
   },
   extra: {
@@ -72,13 +72,13 @@ export const runbookFields = defineFields('runbook', 92, {
   updated_at: { type: time.nullable() },
   name: { type: z.string(), write: TraitName, listed: true },
   steps: {
-    type: z.array(z.strictObject({ interface: z.string(), step: z.string(), args: json, order: whole })),
+    type: z.array(z.strictObject({ interface: z.string(), step: z.string(), args: json, order: wholeNumber })),
     write: boundedList(z.array(RunbookStep).min(1, 'a runbook has at least one step'), mostListed),
   },
   disable_ramdisk: { type: z.boolean(), write: z.boolean({ error: 'must be true or false' }).nullish() },
   public: { type: z.boolean(), write: z.boolean({ error: 'must be true or false' }).nullish(), listed: true },
   owner: {
-    type: line,
+    type: nullableText,
     write: z.string({ error: 'must be text' }).max(255, 'is too long: at most 255 characters').nullish(),
     listed: true,
   },
@@ -110,17 +110,17 @@ export const ruleFields = defineFields('inspection rule', 96, {
   created_at: { type: time },
   updated_at: { type: time.nullable() },
   description: {
-    type: line,
+    type: nullableText,
     write: z.string({ error: 'must be text' }).max(255, 'is too long: at most 255 characters').nullish(),
     listed: true,
   },
-  phase: { type: line, write: z.literal('main', { error: 'must be main' }).nullish(), listed: true },
+  phase: { type: nullableText, write: z.literal('main', { error: 'must be main' }).nullish(), listed: true },
   priority: {
-    type: whole,
+    type: wholeNumber,
     write: z.int({ error: 'must be an integer from 0 to 9999' }).min(0).max(9999).nullish(),
     listed: true,
   },
-  scope: { type: line, write: z.null({ error: 'is not supported: must be null' }).optional() },
+  scope: { type: nullableText, write: z.null({ error: 'is not supported: must be null' }).optional() },
   sensitive: {
     type: z.boolean(),
     write: z.boolean({ error: 'must be true or false' }).nullish(),

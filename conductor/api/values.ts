@@ -58,9 +58,9 @@ export function defineFields<Fields extends Record<string, Field>>(what: string,
 
 export const uuid = z.guid();
 export const time = z.string().meta({ description: '2026-11-21T07:35:42.609000+00:00' });
-export const line = z.string().nullable();
+export const nullableText = z.string().nullable();
 export const json = z.record(z.string(), z.unknown());
-export const whole = z.number().int();
+export const wholeNumber = z.number().int();
 
 /** Most operations of a patch, and most steps, conditions or actions that one request lists. */
 export const mostListed = 500;

@@ -5,19 +5,19 @@ import {
   defineFields,
   json,
   largestInteger,
-  line,
   links,
+  nullableText,
   time,
   uuid,
-  whole,
   wholeFrom,
+  wholeNumber,
 } from '#conductor/api/values.ts';
 
 export const chassisFields = defineFields('chassis', 1, {
   uuid: { type: uuid, listed: true },
   created_at: { type: time },
   updated_at: { type: time.nullable() },
-  description: { type: line, write: z.string().max(255).nullish(), listed: true },
+  description: { type: nullableText, write: z.string().max(255).nullish(), listed: true },
   extra: { type: json, write: jsonDocument.nullish() },
 });
 
@@ -61,7 +61,7 @@ export const targetFields = defineFields('volume target', since, {
   volume_type: { type: z.string(), write: text, listed: true },
   volume_id: { type: z.string(), write: text, listed: true },
   boot_index: {
-    type: whole,
+    type: wholeNumber,
     write: wholeFrom(-largestInteger, 'must be an integer from -2147483647 to 2147483647'),
     listed: true,
   },

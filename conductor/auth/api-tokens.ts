@@ -6,7 +6,7 @@ import type { Caller, Role } from '#conductor/kernel/caller.ts';
 import { refusingDuplicates } from '#conductor/kernel/db/faults.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { type ApiTokenRow, apiTokens } from '#conductor/kernel/db/schema/access.ts';
-import { unreadable } from '#conductor/kernel/files.ts';
+import { throwUnreadable } from '#conductor/kernel/files.ts';
 import { readPrivateFile } from '#conductor/kernel/secrets/private-file.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
@@ -54,7 +54,7 @@ const shortest = 32;
 export async function readAdminToken(file: string, log: Log): Promise<string> {
   const setting = 'BATON_ADMIN_TOKEN_FILE';
   const text = await readPrivateFile(file).catch(async (cause: unknown) => {
-    if ((cause as NodeJS.ErrnoException).code !== 'ENOENT') return unreadable(setting, file)(cause);
+    if ((cause as NodeJS.ErrnoException).code !== 'ENOENT') return throwUnreadable(setting, file)(cause);
     const token = newToken();
     await mkdir(dirname(file), { recursive: true, mode: 0o700 });
     await writeFile(file, `${token}\n`, { mode: 0o600, flag: 'wx' }).catch((error: unknown) => {

@@ -9,9 +9,9 @@ import {
   parseHtpasswd,
 } from '#conductor/auth/password-check.ts';
 import { type Credentials, createSessions, type Sessions } from '#conductor/auth/sessions.ts';
-import { anybody, type Caller } from '#conductor/kernel/caller.ts';
+import { type Caller, openApiCaller } from '#conductor/kernel/caller.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
-import { unreadable, type WatchedFiles, watchFiles } from '#conductor/kernel/files.ts';
+import { throwUnreadable, type WatchedFiles, watchFiles } from '#conductor/kernel/files.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 import type { Clock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -54,9 +54,9 @@ export async function openAuthenticator(
   if (config.method === 'none') {
     return {
       ...base,
-      unproven: anybody,
-      recall: () => anybody,
-      check: () => Promise.resolve(anybody),
+      unproven: openApiCaller,
+      recall: () => openApiCaller,
+      check: () => Promise.resolve(openApiCaller),
       close: () => undefined,
     };
   }
@@ -114,7 +114,7 @@ function callerOf(user: PasswordUser | undefined): Caller | undefined {
 
 function watchHtpasswd(file: string, log: Log): Promise<WatchedFiles<PasswordUsers>> {
   const read = async (): Promise<PasswordUsers> => {
-    const text = await readFile(file, 'utf8').catch(unreadable('BATON_HTPASSWD_FILE', file));
+    const text = await readFile(file, 'utf8').catch(throwUnreadable('BATON_HTPASSWD_FILE', file));
     const users = parseHtpasswd(text, file);
     if (!users.hasOneCost)
       log.warn({ file }, 'hashes of different cost: the time of a refusal reveals whether a user exists');

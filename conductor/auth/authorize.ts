@@ -16,7 +16,7 @@ import type { Ownership } from '#conductor/nodes/node-ownership.ts';
  * @param ownership of the node that it is about; `undefined` where it is about none.
  * @returns `hidden` for a node that is nothing of the caller's: its existence is none of their business. Pure.
  */
-export function judge(
+export function judgeAccess(
   access: Access,
   caller: Caller,
   ownership: Ownership | undefined,
@@ -104,7 +104,7 @@ export function requireFieldRights(
 ): void {
   for (const field of fields) {
     const access = Object.hasOwn(patchRules, field) ? patchRules[field] : undefined;
-    const verdict = access === undefined ? { needed: undefined } : judge(access, caller, ownership);
+    const verdict = access === undefined ? { needed: undefined } : judgeAccess(access, caller, ownership);
     if (typeof verdict === 'object') throw accessDenied(`${policy}:${field}`, caller, verdict.needed);
   }
 }

@@ -9,7 +9,7 @@ import { run } from '#shared/process/run.ts';
 const repository = join(import.meta.dirname, '../..');
 
 /** Names of bundles and what they begin with. */
-export const programs = {
+export const bundledPrograms = {
   conductor: 'conductor/start/main.ts',
   baton: 'conductor/start/baton.ts',
   'session-thread': 'conductor/kernel/db/session/session-thread.ts',
@@ -50,7 +50,7 @@ export async function buildBundles(folder = join(repository, 'build/bundle')): P
     await writeFile(unfinished(stamp), '');
     const began = new Date((await stat(unfinished(stamp))).mtimeMs - clockTickMs);
     await writeFile(unfinished(stamp), await digestSources());
-    const bundles = [await bundle(programs, folder, forNode), await bundle(pageScripts, folder, forBrowsers)];
+    const bundles = [await bundle(bundledPrograms, folder, forNode), await bundle(pageScripts, folder, forBrowsers)];
     for (const { path, contents } of bundles.flatMap(({ outputFiles }) => outputFiles)) {
       await writeFile(unfinished(path), contents);
       await rename(unfinished(path), path);

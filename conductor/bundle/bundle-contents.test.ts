@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { type BuildOptions, build } from 'esbuild';
 import { expect, test } from 'vitest';
-import { forBrowsers, forNode, programs } from '#conductor/bundle/build-bundles.ts';
+import { bundledPrograms, forBrowsers, forNode } from '#conductor/bundle/build-bundles.ts';
 import { bundleOptions } from '#shared/bundle-options.ts';
 
 /** One import of a file that has more in it than what is wanted can make a bundle ten times as large. */
@@ -33,11 +33,11 @@ test('V8 holds the text of each program of the conductor in one byte a letter', 
     ...bundleOptions,
     ...forNode,
     absWorkingDir: join(import.meta.dirname, '../..'),
-    entryPoints: Object.values(programs),
+    entryPoints: Object.values(bundledPrograms),
     outdir: 'build',
   });
   const texts = outputFiles.filter(({ path }) => path.endsWith('.js')).map(({ text }) => text);
-  expect(texts).toHaveLength(Object.keys(programs).length);
+  expect(texts).toHaveLength(Object.keys(bundledPrograms).length);
   // of ASCII and the letters that Latin-1 adds
   expect(texts.map((text) => /[\u0100-\u{10ffff}].{0,40}/u.exec(text)?.[0])).toEqual(texts.map(() => undefined));
 });

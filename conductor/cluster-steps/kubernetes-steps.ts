@@ -77,7 +77,7 @@ const drainArgs = guardedArgs.extend({
   grace_period: z.number().int().min(0).describe('seconds that each pod gets to end by itself'),
 });
 
-export const drain = newClusterStep({
+export const drainClusterStep = newClusterStep({
   step: 'drain',
   description: 'Cordons the node in its Kubernetes cluster and evicts its pods, as their budgets allow.',
   args: drainArgs,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type DecommissionStep, decommission } from '#conductor/cluster/cluster-settings.ts';
+import { type DecommissionStep, runDecommission } from '#conductor/cluster/cluster-settings.ts';
 import type { RoundMessage } from '#conductor/cluster/repeat-rounds.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -20,13 +20,13 @@ const failed = new AppError('command_failed', 'teardown of n1', {
 });
 
 test('all steps in order, each message with its step', async () => {
-  const messages = await decommission('n1', [step('drain', 'drained'), step('clear-labels', 'cleared')]);
+  const messages = await runDecommission('n1', [step('drain', 'drained'), step('clear-labels', 'cleared')]);
   expect(messages.map(({ message }) => message)).toEqual(['drain: drained', 'clear-labels: cleared']);
 });
 
 test('the first failure ends it, and tells what was done, what failed, what was not started', async () => {
   const steps = [step('drain', 'drained'), step('remove-etcd', failed), step('shutdown-kubelet', 'never')];
-  await expect(decommission('n1', steps)).rejects.toMatchObject({
+  await expect(runDecommission('n1', steps)).rejects.toMatchObject({
     code: 'command_failed',
     details: {
       reason: 'DisassociateStepFailure',
@@ -41,13 +41,13 @@ test('the first failure ends it, and tells what was done, what failed, what was 
 });
 
 test('a step that may fail holds nothing up, but is told', async () => {
-  const messages = await decommission('n1', [step('drain', 'drained'), step('kubelet', failed, { mayFail: true })]);
+  const messages = await runDecommission('n1', [step('drain', 'drained'), step('kubelet', failed, { mayFail: true })]);
   expect(messages.filter(({ error }) => error)).toHaveLength(2);
 });
 
 test('one that was stopped is not a success, even where it may fail', async () => {
   const stopped = new AppError('unavailable', 'the conductor is stopping');
-  await expect(decommission('n1', [step('kubelet', stopped, { mayFail: true })])).rejects.toMatchObject({
+  await expect(runDecommission('n1', [step('kubelet', stopped, { mayFail: true })])).rejects.toMatchObject({
     code: 'unavailable',
   });
 });

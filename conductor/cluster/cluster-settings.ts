@@ -38,7 +38,10 @@ export interface DecommissionStep {
  * @throws AppError `not_found` when the first step's cluster has no such node, `conflict` when that refuses to begin, `unavailable` when it was stopped; else
  * `command_failed` with `details.reason` `DisassociateStepFailure` and all messages, also of what was not started
  */
-export async function decommission(node: string, steps: readonly DecommissionStep[]): Promise<readonly RoundMessage[]> {
+export async function runDecommission(
+  node: string,
+  steps: readonly DecommissionStep[],
+): Promise<readonly RoundMessage[]> {
   const messages: RoundMessage[] = [];
   for (const [index, { name, run, mayFail }] of steps.entries()) {
     try {

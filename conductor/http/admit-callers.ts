@@ -2,7 +2,7 @@ import type { Context, MiddlewareHandler } from 'hono';
 import { matchedRoutes } from 'hono/route';
 import type { AccessRule } from '#conductor/auth/access.ts';
 import { accessRules } from '#conductor/auth/access-rules.ts';
-import { indexRules, judge, requireFieldRights } from '#conductor/auth/authorize.ts';
+import { indexRules, judgeAccess, requireFieldRights } from '#conductor/auth/authorize.ts';
 import { createFailureLimit, type FailureLimit } from '#conductor/auth/failure-limit.ts';
 import {
   admitStrangers,
@@ -145,7 +145,7 @@ async function authorize(
   const ownership =
     ident === undefined || !isOfNodes(rule.scope) ? undefined : await findOwnership(db, rule.scope, ident);
   if (ident !== undefined && isOfNodes(rule.scope) && !ownership) throw notFound(rule.scope, ident);
-  const verdict = judge(rule.access, caller, ownership);
+  const verdict = judgeAccess(rule.access, caller, ownership);
   if (verdict === 'hidden' && isOfNodes(rule.scope)) throw notFound(rule.scope, ident ?? '');
   if (verdict !== 'allowed') throw accessDenied(rule.policy, caller, verdict === 'hidden' ? undefined : verdict.needed);
   if (rule.policy !== 'baremetal:node:update' || (caller.role === 'admin' && caller.project === undefined)) return;

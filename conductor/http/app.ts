@@ -42,7 +42,7 @@ import type { ApiEnv } from '#conductor/http/routing/api-env.ts';
 import type { HttpContext } from '#conductor/http/routing/context.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/routing/define-routes.ts';
 import { answerError, frameworkFault } from '#conductor/http/routing/error-answers.ts';
-import { microversions } from '#conductor/http/routing/versions.ts';
+import { settleMicroversion } from '#conductor/http/routing/versions.ts';
 import { conductorRoutes, driverRoutes, shardRoutes } from '#conductor/http/service/conductors.routes.ts';
 import { imageRoutes } from '#conductor/http/service/images.routes.ts';
 import { boardRoutes, docsRoutes } from '#conductor/http/service/pages.routes.ts';
@@ -147,8 +147,8 @@ export function createApp(context: HttpContext): ApiApp {
       return next();
     });
   // refusals too say which versions there are
-  app.use('/', microversions);
-  app.use('/v1/*', microversions);
+  app.use('/', settleMicroversion);
+  app.use('/v1/*', settleMicroversion);
   app.use('/v1/*', jsonSuffix(app));
   app.use('*', admitCallers(app, context));
   // Airship's clients send parameters to every operation

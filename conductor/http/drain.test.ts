@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { Agent, createServer, type IncomingMessage, request } from 'node:http';
 import { expect, test } from 'vitest';
-import { drain } from '#conductor/http/listen.ts';
+import { drainServer } from '#conductor/http/listen.ts';
 
 async function serve() {
   const stopping = new AbortController();
@@ -11,7 +11,7 @@ async function serve() {
     if (incoming.url === '/held') held.push(answer);
     else answer();
   });
-  const { close } = drain(server, stopping.signal);
+  const { close } = drainServer(server, stopping.signal);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();

@@ -6,7 +6,7 @@ import { createSecureContext } from 'node:tls';
 import { createAdaptorServer, type HttpBindings } from '@hono/node-server';
 import type { TlsConfig } from '#conductor/auth/auth-settings.ts';
 import type { ConnectionShares } from '#conductor/http/routing/share-connections.ts';
-import { unreadable, watchFiles } from '#conductor/kernel/files.ts';
+import { throwUnreadable, watchFiles } from '#conductor/kernel/files.ts';
 import { readPrivateFile } from '#conductor/kernel/secrets/private-file.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
@@ -36,8 +36,8 @@ export async function openTlsFiles(
   options: { readonly log: Log; readonly everyMs?: number },
 ): Promise<TlsFiles> {
   const read = async (): Promise<TlsCertificate> => {
-    const cert = await readFile(certFile, 'utf8').catch(unreadable('BATON_TLS_CERT_FILE', certFile));
-    const key = await readPrivateFile(keyFile).catch(unreadable('BATON_TLS_KEY_FILE', keyFile));
+    const cert = await readFile(certFile, 'utf8').catch(throwUnreadable('BATON_TLS_CERT_FILE', certFile));
+    const key = await readPrivateFile(keyFile).catch(throwUnreadable('BATON_TLS_KEY_FILE', keyFile));
     const certificate = { cert, key, minVersion: 'TLSv1.2' } as const;
     try {
       createSecureContext(certificate);
@@ -68,7 +68,7 @@ const sweepMs = 50;
  * Ends an HTTP server without breaking a request. Once `stopping` aborts, each answer says `Connection: close`: a client
  * that used the connection again at the moment of its end could not know whether its request was heard.
  */
-export function drain(server: Server, stopping: AbortSignal): { readonly close: () => Promise<void> } {
+export function drainServer(server: Server, stopping: AbortSignal): { readonly close: () => Promise<void> } {
   const underWay = new Set<ServerResponse>();
   const sayClose = (response: ServerResponse): void => {
     response.shouldKeepAlive = false;
@@ -135,7 +135,7 @@ export async function listen(
   address.connections?.watch(server as Server);
   tls?.onChange((certificate) => (server as HttpsServer).setSecureContext(certificate));
   // of HTTP/2 there is none, and TLS changes nothing here
-  const draining = drain(server as Server, address.stopping ?? neverStopping);
+  const draining = drainServer(server as Server, address.stopping ?? neverStopping);
   const source = address.setting === undefined ? '' : ` (${address.setting})`;
   await new Promise<void>((resolve, reject) => {
     server.once('error', (cause) =>

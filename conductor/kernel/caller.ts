@@ -15,7 +15,7 @@ export interface Caller {
 }
 
 /** With `BATON_AUTH=none`: anyone who reaches the API is its administrator. */
-export const anybody: Caller = { user: undefined, role: 'admin', project: undefined };
+export const openApiCaller: Caller = { user: undefined, role: 'admin', project: undefined };
 
 /** Each role may what the ones before it may. */
 export function hasRole(caller: Pick<Caller, 'role'>, needed: Role): boolean {

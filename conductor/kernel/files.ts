@@ -57,7 +57,7 @@ export async function watchFiles<Content>(
 }
 
 /** @throws AppError `invalid_argument` naming setting and file. */
-export function unreadable(setting: string, file: string): (cause: unknown) => never {
+export function throwUnreadable(setting: string, file: string): (cause: unknown) => never {
   return (cause) => {
     throw new AppError('invalid_argument', `${setting}: read ${file}`, { cause });
   };

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { fenced } from '#conductor/flows/engine/node-worker.ts';
+import { fenceObject } from '#conductor/flows/engine/node-worker.ts';
 import type { Queryable } from '#conductor/kernel/db/query/queryable.ts';
 import { undisputedLife } from '#conductor/kernel/db/session/life.ts';
 import { type KeptLease, readMoment } from '#conductor/kernel/lease.ts';
@@ -68,7 +68,7 @@ test('a database that does not answer: lost when its time is over, counted from 
 test('after a pause nothing is done, even before any timer has run', () => {
   ({ kept } = setUp());
   const done: string[] = [];
-  const bmc = fenced({ power: { set: (target: string) => done.push(target), targets: ['on'] } }, kept.requireHeld);
+  const bmc = fenceObject({ power: { set: (target: string) => done.push(target), targets: ['on'] } }, kept.requireHeld);
   bmc.power.set('on');
   vi.setSystemTime(Date.now() + 3000);
   expect(() => bmc.power.set('off')).toThrow(/could not be renewed/);

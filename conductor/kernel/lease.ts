@@ -117,7 +117,7 @@ export interface Held {
   readonly token: number;
 }
 
-export const expiry = (leaseMs: number): SQL => sql`now() + make_interval(secs => ${leaseMs / 1000})`;
+export const leaseExpiry = (leaseMs: number): SQL => sql`now() + make_interval(secs => ${leaseMs / 1000})`;
 
 /** On a row with a lease: it may be claimed. Without a column for the holder only the time decides. */
 export function isFree({ holder, expiresAt }: { readonly holder?: PgColumn; readonly expiresAt: PgColumn }): SQL {
@@ -162,12 +162,16 @@ export function leasesOn<Lease extends Held>(
   const hold = statement<HeldValues>((value) => sql`select true from ${table} where ${isHeldBy(value)} for update`);
   /** Prolongs the lease; `false` when it is lost. */
   const renew = async (db: Queryable, lease: Lease, leaseMs: number): Promise<boolean> => {
-    const set = { expiresAt: expiry(leaseMs) };
+    const set = { expiresAt: leaseExpiry(leaseMs) };
     const rows = await db.update(table).set(set).where(isHeld(lease)).returning({ token: table.token });
     return rows.length > 0;
   };
   return {
-    claimed: ({ holder, leaseMs }: Claim) => ({ holder, token: sql`${table.token} + 1`, expiresAt: expiry(leaseMs) }),
+    claimed: ({ holder, leaseMs }: Claim) => ({
+      holder,
+      token: sql`${table.token} + 1`,
+      expiresAt: leaseExpiry(leaseMs),
+    }),
     isHeldBy,
     values,
     isHeld,

@@ -1,22 +1,22 @@
 import { removeEtcd, waitForEtcd } from '#conductor/cluster-steps/etcd-steps.ts';
 import {
   clearNodeLabels,
-  drain,
+  drainClusterStep,
   removeNodeFromCluster,
   shutDownKubelet,
 } from '#conductor/cluster-steps/kubernetes-steps.ts';
 import { restartIfSilent } from '#conductor/cluster-steps/restart-if-silent.ts';
 import { waitForAnswers, waitForMembers, waitUntilReady } from '#conductor/cluster-steps/service-steps.ts';
 import { bootInstance } from '#conductor/flows/conductor-steps/boot-instance.ts';
-import { bootRamdisk, deploy } from '#conductor/flows/conductor-steps/boot-ramdisk.ts';
+import { bootRamdisk, deployConductorStep } from '#conductor/flows/conductor-steps/boot-ramdisk.ts';
 import { bringBackInstance } from '#conductor/flows/conductor-steps/bring-back-instance.ts';
 import { finalizeRescue } from '#conductor/flows/conductor-steps/finalize-rescue.ts';
 import { gatherSteps } from '#conductor/flows/conductor-steps/gather-steps.ts';
-import { hold, waitStep } from '#conductor/flows/conductor-steps/hold-and-wait.ts';
+import { holdStep, waitStep } from '#conductor/flows/conductor-steps/hold-and-wait.ts';
 import { collectInventory } from '#conductor/flows/conductor-steps/inspect-collect-inventory.ts';
 import { collectLogs, tearDownAgent } from '#conductor/flows/conductor-steps/leave-ramdisk.ts';
 import { powerOff, verifyPower } from '#conductor/flows/conductor-steps/power.ts';
-import { powerOn, reboot, rebootRamdisk } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
+import { powerOn, rebootRamdisk, rebootStep } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
 import { prepareInstanceBoot } from '#conductor/flows/conductor-steps/prepare-instance-boot.ts';
 import { oweWipe, releaseInstance } from '#conductor/flows/conductor-steps/release-instance.ts';
 import { runPluginTask } from '#conductor/flows/conductor-steps/run-agent-step.ts';
@@ -29,7 +29,7 @@ import type { ConductorStep } from '#conductor/flows/step-context.ts';
 
 /** Every step that the conductor knows how to run; a test compares the table with the folder. */
 export const conductorSteps: readonly ConductorStep[] = [
-  deploy,
+  deployConductorStep,
   bootRamdisk,
   fakeDeploy,
   writeImage,
@@ -51,11 +51,11 @@ export const conductorSteps: readonly ConductorStep[] = [
   signReceipt,
   powerOff,
   powerOn,
-  reboot,
-  hold,
+  rebootStep,
+  holdStep,
   waitStep,
   verifyPower,
-  drain,
+  drainClusterStep,
   clearNodeLabels,
   removeEtcd,
   waitForEtcd,

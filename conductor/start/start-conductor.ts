@@ -24,9 +24,9 @@ import {
 } from '#conductor/http/routing/share-connections.ts';
 import { watchCertificate } from '#conductor/http/watch-certificate.ts';
 import { watchPeerCertificates } from '#conductor/http/watch-peer-certificates.ts';
-import { anybody } from '#conductor/kernel/caller.ts';
+import { openApiCaller } from '#conductor/kernel/caller.ts';
 import { createDeathWatch } from '#conductor/kernel/conductors/find-dead.ts';
-import { systemAuthorities, unreadable } from '#conductor/kernel/files.ts';
+import { systemAuthorities, throwUnreadable } from '#conductor/kernel/files.ts';
 import { collectProcessMetrics } from '#conductor/kernel/metrics/metrics.ts';
 import { type PeriodicTask, startPeriodicTasks } from '#conductor/kernel/wake-loop.ts';
 import { noteBootEvent } from '#conductor/nodes/boot/boot-event-store.ts';
@@ -66,7 +66,7 @@ export async function startConductor(config: ConductorConfig, options: OpenConte
   const { log } = options;
   // a system without authorities of its own may have none there
   if (config.caDirectory !== systemAuthorities) {
-    await readdir(config.caDirectory).catch(unreadable('BATON_CA_DIR', config.caDirectory));
+    await readdir(config.caDirectory).catch(throwUnreadable('BATON_CA_DIR', config.caDirectory));
   }
   await using opening = new AsyncDisposableStack();
   const opened = await openContext(config, options);
@@ -182,7 +182,7 @@ function periodicTasks(context: ConductorContext, scheduler: Scheduler): Periodi
       periodMs: config.switchLookIntervalMs,
       run: (signal) =>
         lookAtSwitchPorts(context, signal, (node, isMeant) =>
-          repairSwitchPorts(context, node, { ...anybody, via: 'repair (networks file)' }, isMeant),
+          repairSwitchPorts(context, node, { ...openApiCaller, via: 'repair (networks file)' }, isMeant),
         ),
     },
     ...(config.dhcp?.knownRanges.length ? [listKnownMachines(config.dhcp, () => listPortAddresses(context.db))] : []),

@@ -2,7 +2,7 @@ import { and, eq, inArray, lte, sql } from 'drizzle-orm';
 import { alias } from 'drizzle-orm/pg-core';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { type WebhookDeliveryRow, webhookDeliveries } from '#conductor/kernel/db/schema/webhook.ts';
-import { expiry, isFree } from '#conductor/kernel/lease.ts';
+import { isFree, leaseExpiry } from '#conductor/kernel/lease.ts';
 import { type DeliveryState, deliveryStates, statesBefore } from '#conductor/model/site/transitions.ts';
 
 /** A conductor that lives and has not said within it what became of a delivery has lost it. */
@@ -58,7 +58,7 @@ export function claimDeliveries(
   return db
     .update(webhookDeliveries)
     .set({
-      claimedUntil: expiry(claimMs),
+      claimedUntil: leaseExpiry(claimMs),
       claimedBy: by,
       attempts: sql`${webhookDeliveries.attempts} + 1`,
     })
@@ -92,7 +92,9 @@ export async function recordDelivery(
       claimedBy: null,
       lastStatus: outcome.status,
       lastError: outcome.error ?? null,
-      ...(next.state === 'pending' ? { nextAttemptAt: expiry(1000 * next.afterSeconds) } : { endedAt: sql`now()` }),
+      ...(next.state === 'pending'
+        ? { nextAttemptAt: leaseExpiry(1000 * next.afterSeconds) }
+        : { endedAt: sql`now()` }),
     })
     .where(and(eq(webhookDeliveries.id, delivery.id), isOpen, eq(webhookDeliveries.attempts, delivery.attempts)));
 }

@@ -1,6 +1,6 @@
 import { getAction, listActionSteps, type SiteAction } from '#conductor/flows/site-actions/action-store.ts';
 import { loadRun } from '#conductor/flows/site-actions/run-store.ts';
-import { anybody } from '#conductor/kernel/caller.ts';
+import { openApiCaller } from '#conductor/kernel/caller.ts';
 import { reportSite, type SiteReport } from '#conductor/model/site/site-report.ts';
 import { listNotes } from '#conductor/sites/actions/action-notes.ts';
 import type { SiteOperations } from '#conductor/sites/actions/action-work.ts';
@@ -71,7 +71,7 @@ export async function openActionStage(): Promise<ActionStage> {
       const id = await makeAction(context, world.operations, { name, parameters });
       return { id, world, revision, life: begin(world.operations, 'a') };
     },
-    control: (id, verb) => controlAction(context, id, { verb, caller: anybody }),
+    control: (id, verb) => controlAction(context, id, { verb, caller: openApiCaller }),
     ended: (id) => actionBecomes(context, id, hasEnded),
     steps: async (id) =>
       (await listActionSteps(context.db, [await getAction(context.db, id)])).map(({ step, state }) => [step, state]),

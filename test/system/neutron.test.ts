@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { lookAtSwitchPorts, repairSwitchPorts } from '#conductor/flows/network/look-at-switch-ports.ts';
-import { anybody } from '#conductor/kernel/caller.ts';
+import { openApiCaller } from '#conductor/kernel/caller.ts';
 import { silentLog } from '#shared/log.ts';
 import { type SimulatedNeutron, startSimulatedNeutron } from '#test/simulators/neutron.ts';
 import { type SimulatedNode, startSimulatedNode } from '#test/simulators/node/simulated-node.ts';
@@ -60,7 +60,7 @@ async function look({ repair = false } = {}): Promise<void> {
     networks: { ...context.networks, networks: { ...networks, neutron: neutronSettings } },
   };
   await lookAtSwitchPorts(changed, new AbortController().signal, (node, isMeant) =>
-    repairSwitchPorts(context, node, anybody, isMeant),
+    repairSwitchPorts(context, node, openApiCaller, isMeant),
   );
 }
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { lookAtSwitchPorts, repairSwitchPorts } from '#conductor/flows/network/look-at-switch-ports.ts';
-import { anybody } from '#conductor/kernel/caller.ts';
+import { openApiCaller } from '#conductor/kernel/caller.ts';
 import { openConfigDrive } from '#conductor/kernel/secrets/node-secrets.ts';
 import { readConfigDrive } from '#conductor/nodes/node-store.ts';
 import { silentLog } from '#shared/log.ts';
@@ -123,7 +123,7 @@ const isolated = 'trunk [] [4095]';
 /** Looks as the conductor does in the background. */
 async function look(signal: AbortSignal): Promise<void> {
   const context = conductor.context();
-  await lookAtSwitchPorts(context, signal, (node, isMeant) => repairSwitchPorts(context, node, anybody, isMeant));
+  await lookAtSwitchPorts(context, signal, (node, isMeant) => repairSwitchPorts(context, node, openApiCaller, isMeant));
 }
 
 test('each network takes its port: named by Ironic’s client, or found by physical network', async () => {

@@ -3,7 +3,7 @@ import { parse as parseYaml } from 'yaml';
 import { z } from 'zod';
 import type { Cluster } from '#conductor/cluster/kubernetes/client/cluster.ts';
 import { type PodOutline } from '#conductor/cluster/kubernetes/client/objects.ts';
-import { parse } from '#conductor/cluster/kubernetes/client/read-answer.ts';
+import { parseReply } from '#conductor/cluster/kubernetes/client/read-answer.ts';
 import { isAbsent } from '#conductor/cluster/kubernetes/client/refusal.ts';
 import { apiPath, mergePatch } from '#conductor/cluster/kubernetes/client/share-cluster.ts';
 import { controllerOf } from '#conductor/cluster/kubernetes/plan-drain.ts';
@@ -53,7 +53,7 @@ export async function hasDaemonSet(
 ): Promise<boolean> {
   try {
     const path = apiPath(`${groupPath(apiVersion)}/namespaces`, namespace, 'daemonsets', name);
-    parse(DaemonSet, await cluster.request('GET', path, { signal }), `daemon set ${namespace}/${name}`);
+    parseReply(DaemonSet, await cluster.request('GET', path, { signal }), `daemon set ${namespace}/${name}`);
     return true;
   } catch (error) {
     if (isAbsent(error, { kind: 'daemonsets', name })) return false;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Announce, ClusterChange } from '#conductor/cluster/cluster-changes.ts';
 import type { Cluster } from '#conductor/cluster/kubernetes/client/cluster.ts';
 import { isReady, type Pod, podName } from '#conductor/cluster/kubernetes/client/objects.ts';
-import { parse } from '#conductor/cluster/kubernetes/client/read-answer.ts';
+import { parseReply } from '#conductor/cluster/kubernetes/client/read-answer.ts';
 import { causesOf, isAbsent, type RefusalCause } from '#conductor/cluster/kubernetes/client/refusal.ts';
 import { apiPath } from '#conductor/cluster/kubernetes/client/share-cluster.ts';
 import type { RoundMessage } from '#conductor/cluster/repeat-rounds.ts';
@@ -78,7 +78,11 @@ const Discovered = z.looseObject({
 
 /** `policy/v1`, or `policy/v1beta1` where the cluster is older than 1.22. */
 export async function evictionVersion(cluster: Cluster, signal: AbortSignal): Promise<string> {
-  const { resources } = parse(Discovered, await cluster.request('GET', '/api/v1', { signal }), 'discovery of /api/v1');
+  const { resources } = parseReply(
+    Discovered,
+    await cluster.request('GET', '/api/v1', { signal }),
+    'discovery of /api/v1',
+  );
   const eviction = resources.find(({ name, kind }) => name === 'pods/eviction' && kind === 'Eviction');
   if (!eviction) {
     throw new AppError('not_supported', `the Kubernetes API server at ${cluster.server} offers no eviction of pods`);

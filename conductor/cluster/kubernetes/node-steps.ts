@@ -13,7 +13,7 @@ import {
   readNode,
 } from '#conductor/cluster/kubernetes/client/objects.ts';
 import { openCluster } from '#conductor/cluster/kubernetes/client/open-cluster.ts';
-import { parse } from '#conductor/cluster/kubernetes/client/read-answer.ts';
+import { parseReply } from '#conductor/cluster/kubernetes/client/read-answer.ts';
 import { isAbsent } from '#conductor/cluster/kubernetes/client/refusal.ts';
 import { apiPath, mergePatch } from '#conductor/cluster/kubernetes/client/share-cluster.ts';
 import { applyDaemonSet, hasDaemonSet } from '#conductor/cluster/kubernetes/daemon-sets.ts';
@@ -234,7 +234,7 @@ async function leaseRunOut(cluster: Cluster, name: string, signal: AbortSignal):
   const path = apiPath('/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases', name);
   try {
     const reply = await cluster.request('GET', path, { signal });
-    const { spec } = parse(Lease, reply, `lease of node ${name}`);
+    const { spec } = parseReply(Lease, reply, `lease of node ${name}`);
     if (!spec.renewTime || !reply.serverTime) return undefined;
     const ageMs = reply.serverTime.getTime() - Date.parse(spec.renewTime);
     const isOver = ageMs > (spec.leaseDurationSeconds ?? defaultLeaseSeconds) * 1000;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Cluster } from '#conductor/cluster/kubernetes/client/cluster.ts';
-import { parse } from '#conductor/cluster/kubernetes/client/read-answer.ts';
+import { parseReply } from '#conductor/cluster/kubernetes/client/read-answer.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** A right as RBAC has it. */
@@ -47,7 +47,7 @@ async function isAllowed(cluster: Cluster, right: Right, signal: AbortSignal): P
   };
   const path = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
   try {
-    return parse(Review, await cluster.request('POST', path, { body, signal }), 'access review').status.allowed;
+    return parseReply(Review, await cluster.request('POST', path, { body, signal }), 'access review').status.allowed;
   } catch (error) {
     if (error instanceof AppError && [403, 404].includes(Number(error.details['status']))) return true;
     throw error;

@@ -104,7 +104,7 @@ export function wantsKexec({ step }: Pick<StepContext, 'step'>): boolean {
 }
 
 /** @returns the outcome of tear_down_agent; `refused` where the machine is to be powered off, and why */
-export async function park(
+export async function parkMachine(
   context: StepContext,
   mode: 'run' | 'resume',
 ): Promise<ConductorStepOutcome | { readonly kind: 'refused'; readonly reason: string }> {

@@ -54,7 +54,7 @@ const bootsRamdisk = {
   },
 } satisfies Partial<ConductorStep>;
 
-export const deploy: ConductorStep = {
+export const deployConductorStep: ConductorStep = {
   interface: 'deploy',
   step: 'deploy',
   description: 'Boots the ramdisk on the provisioning network and asks its agent for its deploy steps.',

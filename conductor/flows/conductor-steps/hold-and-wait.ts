@@ -2,7 +2,7 @@ import { waitArgs } from '#conductor/flows/plan/step-args.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import { parseStepArgs } from '#shared/steps/define-step.ts';
 
-export const hold: ConductorStep = {
+export const holdStep: ConductorStep = {
   interface: 'deploy',
   step: 'hold',
   description: "On request: the flow rests, without a time limit, until an operator's `unhold` (or `abort`).",

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { saysItLacks } from '#conductor/agents/agent-client.ts';
 import { saveAgentLogs } from '#conductor/agents/agent-session-store.ts';
 import { callAgent } from '#conductor/agents/ask-agent.ts';
-import { park, wantsKexec } from '#conductor/flows/conductor-steps/boot-instance.ts';
+import { parkMachine, wantsKexec } from '#conductor/flows/conductor-steps/boot-instance.ts';
 import { switchPower } from '#conductor/flows/conductor-steps/power.ts';
 import { checkCables } from '#conductor/flows/conductor-steps/watch-cables.ts';
 import { stepsOf } from '#conductor/flows/log/flow-store.ts';
@@ -90,7 +90,7 @@ async function tearDown(context: StepContext, mode: 'run' | 'resume'): Promise<C
   const isOn = (await context.bmc().power.getPowerState({ signal: context.signal })) !== 'power off';
   if (!isOn || !context.session?.callbackUrl) return { kind: 'done', record: await switchPower(context, 'power off') };
   if (mode === 'run') await checkCables(context);
-  const parked = wantsKexec(context) ? await park(context, mode) : undefined;
+  const parked = wantsKexec(context) ? await parkMachine(context, mode) : undefined;
   if (parked && parked.kind !== 'refused') return parked;
   await flushDisks(context);
   const output = parked && { deploy_boot: 'reboot', reason: parked.reason };

@@ -173,7 +173,7 @@ export const powerOn = powerStep(
   'On request: powers the machine on, into the ramdisk where the flow runs in one.',
 );
 
-export const reboot = powerStep(
+export const rebootStep = powerStep(
   'reboot',
   'rebooting',
   'On request: reboots the machine, into the ramdisk where the flow runs in one.',

@@ -55,7 +55,7 @@ export async function runApply(context: StepContext): Promise<ConductorStepOutco
   const byName = new Map(settings.map((setting) => [setting.name, setting]));
   const different = wanted.filter(({ name, value }) => !hasValue(byName.get(name), value));
   // an earlier try of this step may have done it all, with the machine still on its way back
-  if (different.length === 0) return finish(context);
+  if (different.length === 0) return finishSettings(context);
   if (!context.isRepeated) await noteAdvice(context, listDoubtful(settings, different));
   const before = askedBefore(context);
   const ahead = before === 'lost' || before === 'alone' ? [] : await settingsAhead(context, settings, wanted);
@@ -73,7 +73,7 @@ export async function runApply(context: StepContext): Promise<ConductorStepOutco
   const { missing } = await compare(context);
   // of what can't be read it is not known whether it waits for a reset
   const isBlind = different.some(({ name }) => isUnreadable(byName.get(name)));
-  if (!isBlind && missing.length === 0) return finish(context);
+  if (!isBlind && missing.length === 0) return finishSettings(context);
   const later = isBlind || before !== undefined ? undefined : await laterReset(context);
   if (later !== undefined) return leaveReset(later);
   return resetMachine(context, () => resumeApply(context, isAlong ? 'along' : 'alone'));
@@ -106,7 +106,7 @@ async function noteAdvice(context: StepContext, settings: readonly DoubtfulSetti
 
 export async function resumeApply(context: StepContext, asked = askedBefore(context)): Promise<ConductorStepOutcome> {
   const { missing, progress, describe, hide } = await compare(context);
-  if (missing.length === 0) return finish(context);
+  if (missing.length === 0) return finishSettings(context);
   const ramdisk = await ramdiskIsUp(context);
   const booted = !ramdisk || hasCalledIn(context);
   const pending = new Set(progress.pending.map(({ name }) => name));
@@ -179,7 +179,7 @@ async function compare(context: StepContext): Promise<Comparison> {
   };
 }
 
-export async function finish(context: StepContext): Promise<ConductorStepOutcome> {
+export async function finishSettings(context: StepContext): Promise<ConductorStepOutcome> {
   const outcome = await awaitReset(context);
   if (outcome.kind !== 'done') return outcome;
   await cacheBiosSettings(context);

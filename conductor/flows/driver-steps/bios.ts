@@ -4,7 +4,7 @@ import { ramdiskIsUp, resetMachine } from '#conductor/flows/conductor-steps/powe
 import { runAgentStep } from '#conductor/flows/conductor-steps/run-agent-step.ts';
 import {
   ApplyArgs,
-  finish,
+  finishSettings,
   resumeApply,
   runApply,
   wantedSettings,
@@ -94,7 +94,7 @@ async function runReset(context: StepContext): Promise<ConductorStepOutcome> {
 
 async function resumeReset(context: StepContext): Promise<ConductorStepOutcome> {
   const { defaultsPending } = await requireOffered(context, (bmc) => bmc.bios).getProgress({ signal: context.signal });
-  if (!defaultsPending) return finish(context);
+  if (!defaultsPending) return finishSettings(context);
   return {
     kind: 'wait',
     code: 'bmc_task',

@@ -125,11 +125,11 @@ export function fenceContext<Context extends Pick<EngineContext, 'drivers' | 'ag
     ...context,
     drivers: {
       ...drivers,
-      connect: (...args) => fenced(drivers.connect(...args), requireHeld),
+      connect: (...args) => fenceObject(drivers.connect(...args), requireHeld),
     },
     agents: {
       ...agents,
-      clientFor: (session, signal) => fenced(agents.clientFor(session, signal), requireHeld),
+      clientFor: (session, signal) => fenceObject(agents.clientFor(session, signal), requireHeld),
     },
     networks: {
       ...networks,
@@ -142,7 +142,7 @@ export function fenceContext<Context extends Pick<EngineContext, 'drivers' | 'ag
 }
 
 /** The object, each of whose functions, at any depth, asks first. */
-export function fenced<T extends object>(target: T, requireHeld: () => void): T {
+export function fenceObject<T extends object>(target: T, requireHeld: () => void): T {
   return new Proxy(target, {
     get: (object, key): unknown => {
       const value: unknown = Reflect.get(object, key);
@@ -152,7 +152,9 @@ export function fenced<T extends object>(target: T, requireHeld: () => void): T 
           return Reflect.apply(value, object, args);
         };
       }
-      return typeof value === 'object' && value !== null && !Array.isArray(value) ? fenced(value, requireHeld) : value;
+      return typeof value === 'object' && value !== null && !Array.isArray(value)
+        ? fenceObject(value, requireHeld)
+        : value;
     },
   });
 }

@@ -4,7 +4,7 @@ import { insertFlow } from '#conductor/flows/log/flow-store.ts';
 import { admit, noFlow } from '#conductor/flows/request/admit.ts';
 import { requestProvision } from '#conductor/flows/request/request-provision.ts';
 import { startWork } from '#conductor/flows/request/start-work.ts';
-import { anybody } from '#conductor/kernel/caller.ts';
+import { openApiCaller } from '#conductor/kernel/caller.ts';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeInsert } from '#conductor/kernel/db/schema/node.ts';
 import { openConfigDrive, openNodeDocument, sealConfigDrive } from '#conductor/kernel/secrets/node-secrets.ts';
@@ -67,7 +67,7 @@ test('a node that was moved meanwhile is a conflict, which nobody has to wait fo
   await node.set({ provisionState: 'available' });
   const seen = await getNode(api.context.db, node.uuid);
   await node.set({ provisionState: 'manageable' });
-  const request = { verb: 'active', caller: anybody, planHash: 'any' } as const;
+  const request = { verb: 'active', caller: openApiCaller, planHash: 'any' } as const;
   const facts = { holder: undefined, cleansByItself: true, found: 'none', flow: noFlow } as const;
   const { work } = admit(seen, request, facts);
   if (!work) throw new Error('not admitted');
@@ -87,7 +87,7 @@ test('a rescue password is hashed before anything is locked', async () => {
   const readAfter: number[] = [];
   try {
     await requestProvision(api.context, row, {
-      caller: anybody,
+      caller: openApiCaller,
       verb: 'rescue',
       get rescuePassword() {
         readAfter.push(transaction.mock.calls.length);

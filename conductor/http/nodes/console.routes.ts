@@ -16,7 +16,7 @@ import { ConsoleState } from '#conductor/api/service.ts';
 import type { Access } from '#conductor/auth/access.ts';
 import { accessRules } from '#conductor/auth/access-rules.ts';
 import type { Authenticator } from '#conductor/auth/authenticator.ts';
-import { judge } from '#conductor/auth/authorize.ts';
+import { judgeAccess } from '#conductor/auth/authorize.ts';
 import type { Credentials } from '#conductor/auth/sessions.ts';
 import type { ApiEnv } from '#conductor/http/routing/api-env.ts';
 import type { HttpContext } from '#conductor/http/routing/context.ts';
@@ -43,7 +43,7 @@ export async function whyForbidden(
   const caller = credentials && (auth.recall(credentials) ?? (await check(auth, credentials)));
   if (caller === 'busy') return undefined;
   if (!caller) return 'the login has ended';
-  const verdict = judge(consoleAccess(), caller, await ownershipOf());
+  const verdict = judgeAccess(consoleAccess(), caller, await ownershipOf());
   return verdict === 'allowed' ? undefined : 'the login has no right to this node any more';
 }
 

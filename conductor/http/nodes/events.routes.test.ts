@@ -6,7 +6,7 @@ import { createFleetWatch } from '#conductor/flows/watch/watch-fleet.ts';
 import { createApp } from '#conductor/http/app.ts';
 import { listen } from '#conductor/http/listen.ts';
 import { openEventStream } from '#conductor/http/nodes/event-stream.ts';
-import { anybody } from '#conductor/kernel/caller.ts';
+import { openApiCaller } from '#conductor/kernel/caller.ts';
 import { fleetNodeFields } from '#conductor/model/fleet-node.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
@@ -231,7 +231,7 @@ test('a reader that takes nothing for a minute loses its place', async () => {
 });
 
 test('callers without a login are counted by address', async () => {
-  const app = createApp({ ...api.context, auth: { ...api.context.auth, unproven: anybody } });
+  const app = createApp({ ...api.context, auth: { ...api.context.auth, unproven: openApiCaller } });
   const open: (ReadableStream<Uint8Array> | null)[] = [];
   const ask = async (remoteAddress: string): Promise<number> => {
     const answer = await app.request('http://api.example/v1/events', {}, { incoming: { socket: { remoteAddress } } });

@@ -45,7 +45,7 @@ export function askedVersion(header: (name: string) => string | undefined): stri
 }
 
 /** Settles `version` for the handlers and puts the three headers on every answer, errors too. */
-export const microversions: MiddlewareHandler<ApiEnv> = async (c, next) => {
+export const settleMicroversion: MiddlewareHandler<ApiEnv> = async (c, next) => {
   const outcome = negotiateVersion(askedVersion((name) => c.req.header(name)));
   if (outcome.kind !== 'agreed') {
     const fault = frameworkFault(c, 406, outcome.reason);

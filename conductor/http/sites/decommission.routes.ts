@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Status } from '#conductor/api/service.ts';
-import { type DecommissionStep, decommission } from '#conductor/cluster/cluster-settings.ts';
+import { type DecommissionStep, runDecommission } from '#conductor/cluster/cluster-settings.ts';
 import { removeEtcd, waitForStableEtcd } from '#conductor/cluster/etcd/remove-etcd-round.ts';
 import type { Journal } from '#conductor/cluster/journal.ts';
 import {
@@ -78,7 +78,7 @@ export function decommissionRoutes(app: ApiApp, context: HttpContext): void {
       await requireNoFlowOn(context, node, 'decommission');
       const signal = AbortSignal.any([c.req.raw.signal, context.stopping]);
       const journal = recordByHand(context, c.get('caller'), { node, verb: 'decommission' });
-      const messages = await decommission(
+      const messages = await runDecommission(
         node,
         stepsOf(context, { node, site, signal, query: c.req.valid('query'), journal }),
       );

@@ -15,7 +15,7 @@ import { ArrayQuery } from '#conductor/kernel/db/query/array-query.ts';
 import { allTogether } from '#conductor/kernel/db/query/batches.ts';
 import { JoinedQuery, joinStatements } from '#conductor/kernel/db/query/joined-query.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/query/queryable.ts';
-import { casing, dialect, type Send, sendBy } from '#conductor/kernel/db/query/statement.ts';
+import { columnCasing, pgDialect, type Send, sendBy } from '#conductor/kernel/db/query/statement.ts';
 import { pointAtServer, type Server, serverOf } from '#conductor/kernel/db/session/hosts.ts';
 import { collectRows, keepAliveInitialDelayMillis, writeRows } from '#conductor/kernel/db/session/session.ts';
 import { markText } from '#conductor/kernel/db/timeline.ts';
@@ -86,7 +86,7 @@ export function openConnections(url: string, options: PoolOptions): Connections 
   });
   pool.on('error', () => undefined); // an idle connection was cut: the next statement opens another
   // no `schema`: with it every transaction makes an object for each table, which nobody reads
-  const db = Object.assign(drizzle(pool, { casing }), {
+  const db = Object.assign(drizzle(pool, { casing: columnCasing }), {
     transaction: transactionsOf(pool, nameOf, options.onAnswered),
   });
   return {
@@ -229,8 +229,8 @@ function inOrderOn(pool: Pool): InOrder {
     const client = await pool.connect();
     client.on('error', ignore); // a connection may be lost between two statements: the next one is refused
     try {
-      const session = new NodePgSession<NoTables, NoTables>(client, dialect, undefined);
-      return await work(sendBy(new NodePgDatabase(dialect, session, undefined), senderOn(client)));
+      const session = new NodePgSession<NoTables, NoTables>(client, pgDialect, undefined);
+      return await work(sendBy(new NodePgDatabase(pgDialect, session, undefined), senderOn(client)));
     } finally {
       client.off('error', ignore);
       client.release();
@@ -257,11 +257,11 @@ function transactionsOf(pool: Pool, nameOf: NameOf, onAnswered: PoolOptions['onA
         return statements.ask(prepare(config, values, nameOf), values);
       },
     };
-    const session = new NodePgSession<NoTables, NoTables>(within as PoolClient, dialect, undefined);
+    const session = new NodePgSession<NoTables, NoTables>(within as PoolClient, pgDialect, undefined);
     try {
       const begun = statements.ask({ text: 'begin', name: 'begin' });
       begun.catch(ignore); // whatever is sent with it fails, too
-      const tx = collectRows(new NodePgTransaction(dialect, session, undefined) as unknown as Transaction);
+      const tx = collectRows(new NodePgTransaction(pgDialect, session, undefined) as unknown as Transaction);
       const result = await work(sendBy(tx, senderOn(within)));
       const written = writeRows(tx, () => state.sent);
       state.hasEnded = true;

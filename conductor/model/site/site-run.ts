@@ -3,7 +3,7 @@ import { isFinal, type Transitions } from '#conductor/model/site/transitions.ts'
 
 /**
  * A site's deployment as plain values (seed 000, DESIGN.md "Where the documents disagree"). What decides on them
- * (`decide`, `judge`, `report`) imports nothing that can wait; `sites/actions` keeps them in the database.
+ * (`decideGroups`, `judgeCriteria`, `report`) imports nothing that can wait; `sites/actions` keeps them in the database.
  */
 
 /** The seed's words. A node is `prepared` or has ended; what it is in the middle of is its `phase`. */

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { PortDescription } from '#conductor/api/ports.ts';
-import { anybody } from '#conductor/kernel/caller.ts';
+import { openApiCaller } from '#conductor/kernel/caller.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { NodeInventoryRow } from '#conductor/kernel/db/schema/node-parts.ts';
@@ -68,7 +68,7 @@ async function change(tx: Transaction, context: RulesContext, before: Before, pl
   const columns = changeOf(context, before, plan);
   await updateNode(tx, node.uuid, sealNode(context.secrets, node.uuid, columns, node));
   for (const { uuid, patch } of plan.ports)
-    await patchRow(tx, context, portResource, { uuid, patch, node, caller: anybody });
+    await patchRow(tx, context, portResource, { uuid, patch, node, caller: openApiCaller });
   if (plan.pluginData) await updatePluginData(tx, node.uuid, plan.pluginData);
   await addTraits(tx, node.uuid, plan.traits.added);
   for (const trait of plan.traits.removed) await deleteTrait(tx, node.uuid, trait);

@@ -27,7 +27,7 @@ export async function continueInspection(
   if (!report.success) {
     throw new AppError('invalid_argument', `Invalid inspection data: ${describeIssues(report.error)}`);
   }
-  const { addresses, bmcAddresses } = identify(report.data.inventory);
+  const { addresses, bmcAddresses } = readIdentities(report.data.inventory);
   if (addresses.length + bmcAddresses.length === 0) {
     throw new AppError(
       'invalid_argument',
@@ -55,7 +55,7 @@ export async function continueInspection(
 }
 
 /** By what a machine may be known again, of what its ramdisk has found. Pure. */
-export function identify({
+export function readIdentities({
   interfaces,
   bmc_address: bmc,
   bmc_v6address: bmcV6,

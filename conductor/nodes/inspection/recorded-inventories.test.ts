@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { identify } from '#conductor/nodes/inspection/continue-inspection.ts';
+import { readIdentities } from '#conductor/nodes/inspection/continue-inspection.ts';
 import { planInspection } from '#conductor/nodes/inspection/plan-inspection.ts';
 import { InspectionReport, type InventoryDocument } from '#shared/wire/inventory.ts';
 import { readRecordings } from '#test/recorded/read-recordings.ts';
@@ -27,7 +27,7 @@ test.each(recordings)('$name: $shows', ({ outputs, reading }) => {
 });
 
 function read(inventory: InventoryDocument): Reading {
-  const { addresses, bmcAddresses } = identify(inventory);
+  const { addresses, bmcAddresses } = readIdentities(inventory);
   return {
     addresses: [...addresses],
     bmc: [...bmcAddresses],

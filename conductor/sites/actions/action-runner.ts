@@ -17,7 +17,12 @@ import { type Bell, startWakeLoop } from '#conductor/kernel/wake-loop.ts';
 import type { ActionName } from '#conductor/model/site/action-parameters.ts';
 import { actionSorts } from '#conductor/model/site/action-table.ts';
 import { addNotes } from '#conductor/sites/actions/action-notes.ts';
-import { type ActionWork, record, type SiteOperations, siteReader } from '#conductor/sites/actions/action-work.ts';
+import {
+  type ActionWork,
+  type SiteOperations,
+  siteReader,
+  writeUnderLease,
+} from '#conductor/sites/actions/action-work.ts';
 import { endStopped, runAction } from '#conductor/sites/actions/run-action.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import type { Clock } from '#shared/clock.ts';
@@ -162,7 +167,7 @@ function describeTakeover(by: string, from: string | undefined): string {
 async function report(work: ActionWork, text: string): Promise<void> {
   const { context, action } = work;
   try {
-    await record(work, (tx) => addNotes(tx, action.id, [{ verbosity: 1, text }]));
+    await writeUnderLease(work, (tx) => addNotes(tx, action.id, [{ verbosity: 1, text }]));
   } catch (error) {
     context.log.warn({ action: action.id, err: error }, 'note not written');
   }

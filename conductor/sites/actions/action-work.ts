@@ -45,7 +45,7 @@ export interface StepEnd {
  * @param write is given what the operator asks for at that moment
  * @throws AppError `lease_lost`
  */
-export async function record<Result>(
+export async function writeUnderLease<Result>(
   { context, lease, signal }: Pick<ActionWork, 'context' | 'lease' | 'signal'>,
   write: (tx: Transaction, control: ActionControl) => Promise<Result>,
 ): Promise<Result> {
@@ -78,7 +78,7 @@ export async function awaitGo(work: ActionWork): Promise<ActionControl> {
   for (;;) {
     let control = await readClaimed(context.db, lease);
     if (!isFollowed(control)) {
-      control = await record(work, async (tx, current) => {
+      control = await writeUnderLease(work, async (tx, current) => {
         await followHold(work, tx, current);
         return current;
       });

@@ -12,8 +12,8 @@ import {
   followHold,
   isFollowed,
   readTeardownOrder,
-  record,
   type StepEnd,
+  writeUnderLease,
 } from '#conductor/sites/actions/action-work.ts';
 import {
   prolongPhases,
@@ -156,7 +156,7 @@ async function beatOnce(
     const same = { ...state, seen: doing, stalls };
     return { state: same, hasBegun: false, hasMoved, isOver: foreseen.isOver, isStopped: request === 'abort' };
   }
-  return record(work, async (tx, current) => {
+  return writeUnderLease(work, async (tx, current) => {
     const asked = requestOf(current);
     const pausedMs = await followHold(work, tx, current);
     const resumed = prolongPhases(after, pausedMs);

@@ -6,7 +6,7 @@ import { siteRevisionTags } from '#conductor/kernel/db/schema/site.ts';
 import { actionSorts } from '#conductor/model/site/action-table.ts';
 import { reportSite } from '#conductor/model/site/site-report.ts';
 import { addNotes, listNotes } from '#conductor/sites/actions/action-notes.ts';
-import { record } from '#conductor/sites/actions/action-work.ts';
+import { writeUnderLease } from '#conductor/sites/actions/action-work.ts';
 import {
   actionBecomes,
   commitRevision,
@@ -179,7 +179,7 @@ describe('several conductors', () => {
     await expireLease(context, id);
     const young = await claim('young');
     expect(young).toMatchObject({ takenFrom: 'old', lease: { token: 2 } });
-    const write = record({ context, lease: old.lease, signal: new AbortController().signal }, (tx) =>
+    const write = writeUnderLease({ context, lease: old.lease, signal: new AbortController().signal }, (tx) =>
       addNotes(tx, id, [{ verbosity: 1, text: 'from beyond' }]),
     );
     await expect(write).rejects.toMatchObject({ code: 'lease_lost' });

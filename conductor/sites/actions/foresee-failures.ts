@@ -16,7 +16,7 @@ import { listAwaited, readDeployed, readObserved, readReservations } from '#cond
 import { findImpossible, whyUndeployable } from '#conductor/sites/nodes/why-undeployable.ts';
 import type { EtcdSite } from '#conductor/sites/revisions/find-design.ts';
 import type { Site } from '#conductor/sites/site.ts';
-import { describeMisses, judge } from '#conductor/sites/strategy/success-criteria.ts';
+import { describeMisses, judgeCriteria } from '#conductor/sites/strategy/success-criteria.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { nameSome } from '#shared/words.ts';
 
@@ -47,7 +47,7 @@ export async function foreseeFailures(
   const groups = run.groups.flatMap(({ definition, members }) => {
     const able = members.filter((name) => !nodes.has(name)).length;
     const tally = { members: members.length, succeeded: able };
-    const misses = definition.critical ? judge(definition.success_criteria, tally) : [];
+    const misses = definition.critical ? judgeCriteria(definition.success_criteria, tally) : [];
     if (misses.length === 0) return [];
     const unfit = members.filter((name) => nodes.has(name));
     const named = nameSome(

@@ -17,8 +17,8 @@ import {
   awaitGo,
   followHold,
   isLasting,
-  record,
   type StepEnd,
+  writeUnderLease,
 } from '#conductor/sites/actions/action-work.ts';
 import { baremetalNodes } from '#conductor/sites/actions/baremetal-nodes.ts';
 import { finalReport } from '#conductor/sites/actions/final-report.ts';
@@ -47,14 +47,14 @@ export async function runAction(work: ActionWork): Promise<void> {
     }
     if (next.kind !== 'run') throw new AppError('internal', `step ${next.step.step} of a site action waits`);
     const mayStop = next.step.phase === 'main' && next.step.state === 'pending';
-    if (mayStop && requestOf(control) === 'abort') await record(work, (tx) => stopSteps(work, tx, 'aborting'));
+    if (mayStop && requestOf(control) === 'abort') await writeUnderLease(work, (tx) => stopSteps(work, tx, 'aborting'));
     else await runStep(work, next.step);
   }
 }
 
 async function runStep(work: ActionWork, step: FlowStepRow): Promise<void> {
   const { context, action } = work;
-  await record(work, (tx) => recordStepEvent(tx, step, 'started', eventOf(work)));
+  await writeUnderLease(work, (tx) => recordStepEvent(tx, step, 'started', eventOf(work)));
   context.log.info({ action: action.id, step: step.step }, 'step of a site action begins');
   await recordEnd(work, { ...step, state: 'running' }, await tryStep(work, step.step as ActionStepName));
 }
@@ -82,7 +82,7 @@ async function tryStep(work: ActionWork, name: ActionStepName): Promise<StepEnd>
 async function recordEnd(work: ActionWork, step: FlowStepRow, end: StepEnd): Promise<void> {
   const { context, action } = work;
   const { event, error, notes = [] } = end;
-  await record(work, (tx, control) => writeEnd(work, tx, { control, step, end: { ...end, notes } }));
+  await writeUnderLease(work, (tx, control) => writeEnd(work, tx, { control, step, end: { ...end, notes } }));
   const about = { action: action.id, step: step.step, event, error };
   if (event === 'failed') context.log.warn(about, 'step of a site action failed');
   else context.log.info(about, 'step of a site action ended');
@@ -120,7 +120,7 @@ async function stopSteps(
 
 async function endAction(work: ActionWork, steps: readonly FlowStepRow[]): Promise<void> {
   const { context, action, lease, now } = work;
-  const end = await record(work, async (tx, { state, abortRequested }) => {
+  const end = await writeUnderLease(work, async (tx, { state, abortRequested }) => {
     const how = judgeSteps(steps, { state, isStopped: abortRequested !== null });
     await updateFlow(tx, action.flowUuid, { ...how, endedAt: new Date(now()) });
     await tx.update(siteActions).set({ holder: null, expiresAt: null }).where(eq(siteActions.id, lease.actionId));
@@ -152,7 +152,7 @@ export async function endStopped(work: ActionWork, error: unknown, tries: number
   if (working.length > 0 && tries < patience && (await canAsk(work))) return false;
   const why = errorChain(error);
   const unknown = `nobody could ask what has become of it when the action was stopped: ${why}`;
-  await record(work, async (tx, control) => {
+  await writeUnderLease(work, async (tx, control) => {
     await followHold(work, tx, control);
     if (run) await recordRun(tx, action.id, run, abandonRun(run, unknown, work.now()));
     const notes: Note[] = [{ step, verbosity: 1, text: `stopped, because its beats fail: ${why}` }];

@@ -12,7 +12,7 @@ import {
 } from '#conductor/model/site/site-run.ts';
 import { isFinal } from '#conductor/model/site/transitions.ts';
 import { applyDecisions, applyOutcomes } from '#conductor/sites/strategy/apply-decisions.ts';
-import { decide, hasEnded } from '#conductor/sites/strategy/decide.ts';
+import { decideGroups, hasEnded } from '#conductor/sites/strategy/decide.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 export const stopReason = 'the action was stopped';
@@ -48,7 +48,7 @@ export function settleRun(
   const taken: Decision[] = [];
   let settled = run;
   for (let round = 0; ; round += 1) {
-    const decisions = decide(settled, now, timeouts, { paused: request === 'hold' });
+    const decisions = decideGroups(settled, now, timeouts, { paused: request === 'hold' });
     if (decisions.length === 0) break;
     if (round === maximumRounds) throw new AppError('internal', `decide on groups: no end after ${round} rounds`);
     settled = applyDecisions(settled, decisions, now);

@@ -7,8 +7,8 @@ import {
   type ActionWork,
   awaitGo,
   readTeardownOrder,
-  record,
   type StepEnd,
+  writeUnderLease,
 } from '#conductor/sites/actions/action-work.ts';
 import { stopReason } from '#conductor/sites/actions/settle-run.ts';
 import { lookAtClusters } from '#conductor/sites/actions/teardown-plan/look-at-clusters.ts';
@@ -111,7 +111,7 @@ export async function workOnNodes(
       else if (differs.length > 0) differing.push(`${subject} (${differs.join(', ')})`);
     }
     const notes = [...reports].flatMap(([subject, report]) => noteReport(step, subject, report));
-    await record(work, async (tx) => {
+    await writeUnderLease(work, async (tx) => {
       await addNotes(tx, action.id, notes);
       await recordLooks(tx, action.id, [...reports].map(lookOf));
     });

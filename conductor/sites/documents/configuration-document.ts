@@ -4,7 +4,7 @@ import type { SiteDefaults } from '#conductor/model/site/action-parameters.ts';
 import { decommissionTimeouts } from '#conductor/model/site/cluster-timeouts.ts';
 import type { SiteFault } from '#conductor/model/site/site-report.ts';
 import type { PhaseTimeouts } from '#conductor/model/site/site-run.ts';
-import { documentFault, readData, strictObject, text } from '#conductor/sites/documents/schema-faults.ts';
+import { documentFault, readData, shownText, strictObject } from '#conductor/sites/documents/schema-faults.ts';
 import { documentOf, type SiteDocument, type SiteSettings } from '#conductor/sites/site.ts';
 
 /** `shipyard/DeploymentConfiguration/v1` (airship.md §1). */
@@ -33,7 +33,7 @@ function seconds(standard: number, { mayBeNone = false } = {}) {
 
 const ConfigurationData = strictObject({
   physical_provisioner: strictObject({
-    deployment_strategy: text.exactOptional(),
+    deployment_strategy: shownText.exactOptional(),
     verify_interval: seconds(10),
     verify_timeout: seconds(60),
     prepare_site_interval: seconds(10),
@@ -62,14 +62,14 @@ const ConfigurationData = strictObject({
   armada: strictObject({
     get_releases_timeout: seconds(300),
     get_status_timeout: seconds(300),
-    manifest: text.exactOptional(),
-    update_manifest: text.exactOptional(),
+    manifest: shownText.exactOptional(),
+    update_manifest: shownText.exactOptional(),
     post_apply_timeout: seconds(2700),
     validate_design_timeout: seconds(600),
   }).exactOptional(),
 });
 
-const NamesStrategy = z.object({ physical_provisioner: z.object({ deployment_strategy: text }) });
+const NamesStrategy = z.object({ physical_provisioner: z.object({ deployment_strategy: shownText }) });
 
 /** Keys that Baton goes by: those of the teardown's limits, each with the parameter of an action that it stands for. */
 const teardownKeys = {

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { expectedMessage } from '#conductor/model/expected.ts';
 import type { SiteFault } from '#conductor/model/site/site-report.ts';
 import { ImagesData, type NamedImage } from '#conductor/sites/documents/node-design.ts';
-import { fieldFault, readData, text } from '#conductor/sites/documents/schema-faults.ts';
+import { fieldFault, readData, shownText } from '#conductor/sites/documents/schema-faults.ts';
 import type { SiteDocument } from '#conductor/sites/site.ts';
 
 /**
@@ -15,8 +15,8 @@ const mtu = z
   .min(68, 'must be at least 68')
   .max(65_535, 'must be at most 65535')
   .nullish();
-const ipAddress = text.refine((given) => isIP(given) > 0, 'must be an IP address');
-const subnet = text.refine((given) => {
+const ipAddress = shownText.refine((given) => isIP(given) > 0, 'must be an IP address');
+const subnet = shownText.refine((given) => {
   const [address = '', bits = '', ...more] = given.split('/');
   const family = isIP(address);
   return more.length === 0 && family > 0 && /^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128);
@@ -29,9 +29,11 @@ const NetworkData = z.object({
   vlan: z.coerce.number(vlanRule).pipe(z.int(vlanRule).min(1, vlanRule).max(4094, vlanRule)).nullish(),
   mtu,
   cidr: subnet.nullish(),
-  routedomain: text.nullish(),
-  routes: z.array(z.object({ subnet: subnet.nullish(), gateway: ipAddress, routedomain: text.nullish() })).nullish(),
-  dns: z.object({ servers: text.nullish() }).nullish(),
+  routedomain: shownText.nullish(),
+  routes: z
+    .array(z.object({ subnet: subnet.nullish(), gateway: ipAddress, routedomain: shownText.nullish() }))
+    .nullish(),
+  dns: z.object({ servers: shownText.nullish() }).nullish(),
 });
 export type DrydockNetwork = z.infer<typeof NetworkData>;
 
@@ -42,7 +44,7 @@ const LinkData = z.object({
         ['disabled', '802.3ad', 'active-backup', 'balanced-rr'],
         expectedMessage('disabled, 802.3ad, active-backup or balanced-rr'),
       ),
-      hash: text.nullish(),
+      hash: shownText.nullish(),
       peer_rate: z.enum(['fast', 'slow'], expectedMessage('fast or slow')).nullish(),
       mon_rate: z.coerce.number().nullish(),
       up_delay: z.coerce.number().nullish(),
@@ -53,7 +55,7 @@ const LinkData = z.object({
   trunking: z
     .object({
       mode: z.enum(['disabled', '802.1q'], expectedMessage('disabled or 802.1q')).nullish(),
-      default_network: text.nullish(),
+      default_network: shownText.nullish(),
     })
     .nullish(),
 });
@@ -62,7 +64,7 @@ export type DrydockLink = z.infer<typeof LinkData>;
 const HardwareData = z.object({
   boot_mode: z.enum(['uefi', 'bios'], expectedMessage('uefi or bios')).nullish(),
   bios_settings: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])).nullish(),
-  device_aliases: z.record(z.string(), z.object({ address: text, bus_type: text.nullish() })).nullish(),
+  device_aliases: z.record(z.string(), z.object({ address: shownText, bus_type: shownText.nullish() })).nullish(),
 });
 export type HardwareProfile = z.infer<typeof HardwareData>;
 

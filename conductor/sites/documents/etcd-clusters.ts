@@ -6,8 +6,8 @@ import {
   fieldFault,
   readData,
   type SuggestNames,
+  shownText,
   strictObject,
-  text,
 } from '#conductor/sites/documents/schema-faults.ts';
 import type { SiteDocument } from '#conductor/sites/site.ts';
 import { isHost } from '#shared/peers/is-host.ts';
@@ -17,31 +17,35 @@ import { isHost } from '#shared/peers/is-host.ts';
  * (seed 001; upstream never built it, so the form is ours).
  */
 
-const endpoint = text.refine((url) => /^https?:\/\/[^/\s]+\/?$/.test(url) && URL.canParse(url), {
+const endpoint = shownText.refine((url) => /^https?:\/\/[^/\s]+\/?$/.test(url) && URL.canParse(url), {
   error: 'must be http:// or https:// with host and port, such as https://192.0.2.1:2379',
 });
 /** One that could never be in a peer URL's place of the host would match nothing. */
-const memberAddress = text.refine((address) => isHost(address.replace(/^\[(.*)\]$/, '$1')), {
+const memberAddress = shownText.refine((address) => isHost(address.replace(/^\[(.*)\]$/, '$1')), {
   error: "must be the host in the member's peer URL: an IP address or a host name, without scheme and port",
 });
 const memberCount = 'a number of members, 1 or more';
 
 const ClusterData = strictObject({
   /** The identifier: `kubernetes`, `calico`. */
-  name: text,
+  name: shownText,
   endpoints: z.array(endpoint, expectedMessage('a list of URLs')).min(1, 'must have one URL at least'),
   /** Name of a directory of files; never what stands in them. */
-  tls: text
+  tls: shownText
     .regex(/^\w[\w.-]*$/, 'must be the name of a directory below BATON_ETCD_TLS_DIR, of letters, digits, _ . and -')
     .exactOptional(),
   /** Name of a stored credential; never the secret itself. */
-  credential: text.exactOptional(),
+  credential: shownText.exactOptional(),
   /** Below so many healthy members none is taken out. */
   minimum_members: z.int(expectedMessage(memberCount)).min(1, `must be ${memberCount}`),
   /** Which member runs on which node, where names don't show it. */
   members: z
     .array(
-      strictObject({ node: text.exactOptional(), name: text.exactOptional(), address: memberAddress.exactOptional() }),
+      strictObject({
+        node: shownText.exactOptional(),
+        name: shownText.exactOptional(),
+        address: memberAddress.exactOptional(),
+      }),
       expectedMessage('a list of members with their nodes'),
     )
     .exactOptional(),

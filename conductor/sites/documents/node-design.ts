@@ -6,7 +6,7 @@ import { expectedMessage } from '#conductor/model/expected.ts';
 import { checksumForms, parseImageChecksum } from '#conductor/model/image-checksum.ts';
 import { TraitName } from '#conductor/model/trait-name.ts';
 import { imageFormats } from '#conductor/nodes/boot/image-info.ts';
-import { strictObject, text } from '#conductor/sites/documents/schema-faults.ts';
+import { shownText, strictObject } from '#conductor/sites/documents/schema-faults.ts';
 import { parseHints } from '#shared/disks/root-device-hints.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { parseMacAddress } from '#shared/mac-address.ts';
@@ -18,21 +18,21 @@ import { parseTargetRaidConfig } from '#shared/raid/target-raid-config.ts';
  */
 
 const unset = z.literal('!');
-const optionalText = text.nullish();
+const optionalText = shownText.nullish();
 const orUnset = <Schema extends z.ZodType>(schema: Schema, what: string) =>
   z.union([unset, schema], expectedMessage(what)).nullish();
-const texts = (what: string) => z.array(text, expectedMessage(`a list of ${what}`)).nullish();
+const texts = (what: string) => z.array(shownText, expectedMessage(`a list of ${what}`)).nullish();
 /** Values by names that nobody knows beforehand. */
 const mapping = z.record(z.string(), z.unknown(), expectedMessage('a mapping'));
 const labels = z
-  .record(z.string(), text.nullable(), expectedMessage('a mapping of texts'))
+  .record(z.string(), shownText.nullable(), expectedMessage('a mapping of texts'))
   .superRefine((given, context) => {
     if (Object.keys(given).some((key) => !/^\P{Cc}*$/u.test(key)))
       context.addIssue('has a key with control characters, which a label must not have');
   })
   .nullish();
 
-const macAddress = text.transform((given, context) => {
+const macAddress = shownText.transform((given, context) => {
   const mac = given === '!' ? given : parseMacAddress(given);
   if (mac === undefined) context.addIssue('must be a MAC address, such as "52:54:00:12:34:56"');
   return mac ?? given;
@@ -59,7 +59,7 @@ export const oobTypes = drivers
 const oobValues = {
   text: optionalText,
   'whole number': orUnset(z.int().min(0), 'a whole number'),
-  'true, false or a path': z.union([z.boolean(), text], expectedMessage('true, false or a path')).nullish(),
+  'true, false or a path': z.union([z.boolean(), shownText], expectedMessage('true, false or a path')).nullish(),
 } as const satisfies Record<NonNullable<DriverField['site']>['value'], z.ZodType>;
 
 const Oob = strictObject({
@@ -68,7 +68,7 @@ const Oob = strictObject({
   address: optionalText,
   account: optionalText,
   // only rendering makes a password: uploads are refused with one
-  credential: z.union([text, z.strictObject({ password: text })], expectedMessage('text')).nullish(),
+  credential: z.union([shownText, z.strictObject({ password: shownText })], expectedMessage('text')).nullish(),
   ...Object.fromEntries(
     drivers.flatMap(({ fields }) =>
       Object.values(fields).flatMap(({ site }) => (site ? [[site.name, oobValues[site.value]]] : [])),
@@ -79,7 +79,7 @@ const Oob = strictObject({
 const Interface = strictObject({
   mac: macAddress.nullish(),
   switch_port: orUnset(
-    strictObject({ switch_id: text, port_id: text, switch_info: text.exactOptional() }),
+    strictObject({ switch_id: shownText, port_id: shownText, switch_info: shownText.exactOptional() }),
     'a mapping with switch_id and port_id',
   ),
   physical_network: optionalText,
@@ -100,16 +100,16 @@ const Device = strictObject({
 const imageRule =
   'must be an http:// or https:// URL (a file below BATON_IMAGES_DIR is http://CONDUCTOR:6385/images/FILE), or a name that a baton/Images/v1 explains';
 const isUrl = (url: string): boolean => /^https?:\/\/\S+$/.test(url) && URL.canParse(url);
-const imageUrl = text.refine(isUrl, 'must be an http:// or https:// URL');
+const imageUrl = shownText.refine(isUrl, 'must be an http:// or https:// URL');
 /** Airship's sites have a name that MAAS knows: `xenial`. */
 const isImageName = (image: string): boolean => /^[A-Za-z0-9][\w.-]*$/.test(image);
-const checksum = text.refine((given) => given === '!' || parseImageChecksum(given) !== undefined, {
+const checksum = shownText.refine((given) => given === '!' || parseImageChecksum(given) !== undefined, {
   error: `must be ${checksumForms}`,
 });
 
 /** `baton/Images/v1`: what names of images in others' documents mean. */
 export const ImagesData = z.record(
-  text.refine(isImageName, 'must be the name of an image, such as xenial'),
+  shownText.refine(isImageName, 'must be the name of an image, such as xenial'),
   strictObject({
     image: imageUrl,
     checksum,
@@ -120,7 +120,7 @@ export const ImagesData = z.record(
 export type NamedImage = z.infer<typeof ImagesData>[string];
 
 const Platform = strictObject({
-  image: text.refine((image) => image === '!' || isUrl(image) || isImageName(image), imageRule).nullish(),
+  image: shownText.refine((image) => image === '!' || isUrl(image) || isImageName(image), imageRule).nullish(),
   checksum: checksum.nullish(),
   image_format: z.enum([...imageFormats, '!'], expectedMessage(`one of ${imageFormats.join(', ')}`)).nullish(),
   kernel: optionalText,
@@ -158,10 +158,10 @@ const design = {
     boot_mac: macAddress.nullish(),
   }).nullish(),
   boot_mode: z.enum(['uefi', 'bios', '!'], expectedMessage('uefi or bios')).nullish(),
-  resource_class: text.max(80, 'must have at most 80 characters').nullish(),
-  conductor_group: text.max(255, 'must have at most 255 characters').nullish(),
+  resource_class: shownText.max(80, 'must have at most 80 characters').nullish(),
+  conductor_group: shownText.max(255, 'must have at most 255 characters').nullish(),
   traits: z
-    .array(z.union([TraitName, text.startsWith('!')], 'must be CUSTOM_ and A-Z 0-9 _, or a standard trait'))
+    .array(z.union([TraitName, shownText.startsWith('!')], 'must be CUSTOM_ and A-Z 0-9 _, or a standard trait'))
     .nullish(),
   bios_settings: z.record(z.string(), settingValue, expectedMessage('a mapping of settings')).nullish(),
   config_drive: orUnset(
@@ -170,8 +170,8 @@ const design = {
   ),
   in_service: strictObject({
     kubernetes: z.boolean(expectedMessage('true or false')).nullish(),
-    ping: orUnset(text.regex(/^[\w.:-]+$/, 'must be a host name or an address'), 'a host'),
-    tcp: orUnset(text.regex(/^\S+:\d{1,5}$/, 'must be HOST:PORT'), 'HOST:PORT'),
+    ping: orUnset(shownText.regex(/^[\w.:-]+$/, 'must be a host name or an address'), 'a host'),
+    tcp: orUnset(shownText.regex(/^\S+:\d{1,5}$/, 'must be HOST:PORT'), 'HOST:PORT'),
     http: orUnset(z.url({ protocol: /^https?$/, error: 'must be an http:// or https:// URL' }), 'a URL'),
   }).nullish(),
 };
@@ -180,7 +180,10 @@ export const ProfileData = strictObject(design);
 export const NodeData = strictObject({
   ...design,
   addressing: z
-    .array(strictObject({ network: text, address: text }), expectedMessage('a list of networks with addresses'))
+    .array(
+      strictObject({ network: shownText, address: shownText }),
+      expectedMessage('a list of networks with addresses'),
+    )
     .nullish(),
 });
 export type NodeDesign = z.infer<typeof NodeData>;

@@ -3,14 +3,14 @@ import {
   fieldFault,
   readData,
   type SuggestNames,
+  shownText,
   strictObject,
-  text,
 } from '#conductor/sites/documents/schema-faults.ts';
 import type { Site, SiteDocument } from '#conductor/sites/site.ts';
 
 const PluginData = strictObject({
-  name: text,
-  version: text,
+  name: shownText,
+  version: shownText,
 });
 
 export type NamedPlugin = Site['plugins'][number];

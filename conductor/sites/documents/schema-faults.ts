@@ -9,7 +9,7 @@ import { runWithin } from '#shared/run-within.ts';
 import { nameSome, nearestWord } from '#shared/words.ts';
 
 /** Names and values that are shown in tables and on terminals. */
-export const text = z
+export const shownText = z
   .string(expectedMessage('text'))
   .min(1, 'must not be empty')
   .regex(/^\P{Cc}*$/u, 'must have no control characters');
@@ -199,8 +199,8 @@ function faultsOf(document: SiteDocument, errors: readonly ErrorObject[]): SiteF
     const path = instancePath.split('/').slice(1).map(unescape);
     const unknown: unknown = Reflect.get(params, 'additionalProperty');
     const rule = typeof unknown === 'string' ? `${message}: ${unknown}` : message;
-    const text = `${rule} (${dataSchema} ${document.schema})`;
-    return { ...fieldFault(document, ['data', ...path], text, 'SchemaViolation', level), rule: text };
+    const shownText = `${rule} (${dataSchema} ${document.schema})`;
+    return { ...fieldFault(document, ['data', ...path], shownText, 'SchemaViolation', level), rule: shownText };
   });
 }
 

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { expectedMessage } from '#conductor/model/expected.ts';
 import type { SiteFault } from '#conductor/model/site/site-report.ts';
 import type { Strategy } from '#conductor/model/site/site-run.ts';
-import { readData, strictObject, text } from '#conductor/sites/documents/schema-faults.ts';
+import { readData, shownText, strictObject } from '#conductor/sites/documents/schema-faults.ts';
 import { documentOf, isMapping, type SiteDocument } from '#conductor/sites/site.ts';
 import { orderGroups } from '#conductor/sites/strategy/plan-site.ts';
 
@@ -64,7 +64,7 @@ function textRule(given: unknown): string {
   return isBare ? 'must be text: put it into quotes' : 'must be text';
 }
 
-const names = (of: string) => z.array(text, expectedMessage(`a list of ${of}`));
+const names = (of: string) => z.array(shownText, expectedMessage(`a list of ${of}`));
 const count = (what: string) => z.int(expectedMessage(what)).min(0, `must be ${what}`);
 const atLeastOne = (what: string) => z.int(expectedMessage(what)).min(1, `must be ${what}`);
 const percentRule = 'a number from 0 to 100';
@@ -86,7 +86,7 @@ const Selector = strictObject({
 });
 
 const Group = strictObject({
-  name: text,
+  name: shownText,
   critical: z.boolean(expectedMessage('true or false')),
   depends_on: names('group names, [] for none'),
   selectors: z.array(Selector, expectedMessage('a list of selectors, [] for all nodes')),

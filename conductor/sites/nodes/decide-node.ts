@@ -12,9 +12,9 @@ import {
 } from '#conductor/sites/nodes/decide-prepare.ts';
 import { decideTeardown, leaveStill } from '#conductor/sites/nodes/decide-teardown.ts';
 import {
-  act,
-  done,
-  failed,
+  actDecision,
+  doneDecision,
+  failedDecision,
   isActionsDeploy,
   isAwaited,
   isSites,
@@ -25,7 +25,7 @@ import {
   ownFailure,
   staysWhereItIs,
   whyForeign,
-  working,
+  workingDecision,
 } from '#conductor/sites/nodes/node-decision.ts';
 
 /** How long a node that is broken off may take to come to rest; then nothing more is done to it. */
@@ -40,22 +40,23 @@ export function decideNode(given: NodeCase): NodeDecision {
   const { node, flow } = facts;
   if (order.cancel !== undefined) return breakOff(given, order.cancel);
   const teardown = order.phase === 'prepare' ? order.teardown : undefined;
-  if (order.phase === 'deploy' && order.teardown !== undefined && order.teardown.afterwards !== 'deploy') return done();
+  if (order.phase === 'deploy' && order.teardown !== undefined && order.teardown.afterwards !== 'deploy')
+    return doneDecision();
   if (!node) return decideUnknown(given);
-  if (flow?.isOpen && flow.actionId === given.actionId) return working(remarkOnFlow(flow));
+  if (flow?.isOpen && flow.actionId === given.actionId) return workingDecision(remarkOnFlow(flow));
   const foreign = whyForeign(given, node);
-  if (foreign !== undefined) return leaveStill(given, node) ?? failed(foreign);
+  if (foreign !== undefined) return leaveStill(given, node) ?? failedDecision(foreign);
   if (flow?.isOpen) return beside(given, flow);
   const failure = ownFailure(given, node);
-  if (failure) return failed(remarkOnFailure(order.node.name, failure));
+  if (failure) return failedDecision(remarkOnFailure(order.node.name, failure));
   // the conductor's own doing, which this action may try to mend once
   if (node.maintenance && node.fault === nodeFaults.clean && node.provisionState === 'clean failed') {
-    if (order.phase === 'prepare') return act({ kind: 'end maintenance' }, newRemark('ending-maintenance'));
+    if (order.phase === 'prepare') return actDecision({ kind: 'end maintenance' }, newRemark('ending-maintenance'));
   }
   // a person, or a dead BMC, keeps it from being taken apart; what is deployed already may stay as it is
-  if (node.maintenance && (node.provisionState !== 'active' || teardown)) return failed(whyMaintained(node));
+  if (node.maintenance && (node.provisionState !== 'active' || teardown)) return failedDecision(whyMaintained(node));
   const undeployable = whyNeverDeployed(given);
-  if (undeployable !== undefined) return leaveStill(given, node) ?? failed(undeployable);
+  if (undeployable !== undefined) return leaveStill(given, node) ?? failedDecision(undeployable);
   if (teardown) return decideTeardown(given, node, teardown);
   return order.phase === 'prepare' ? decidePrepare(given, node) : decideDeploy(given, node);
 }
@@ -66,13 +67,15 @@ function decideUnknown(given: NodeCase): NodeDecision {
     teardown,
     node: { name },
   } = given.order;
-  if (phase === 'deploy') return failed(newRemark('no-longer-enrolled', { node: name }));
+  if (phase === 'deploy') return failedDecision(newRemark('no-longer-enrolled', { node: name }));
   if (teardown === undefined || teardown.afterwards === 'deploy') {
     const undeployable = whyNeverDeployed(given);
-    return undeployable === undefined ? act({ kind: 'enrol' }, newRemark('enrolling')) : failed(undeployable);
+    return undeployable === undefined
+      ? actDecision({ kind: 'enrol' }, newRemark('enrolling'))
+      : failedDecision(undeployable);
   }
-  if (teardown.afterwards === 'remove') return done(newRemark('not-enrolled'));
-  return failed(newRemark('nothing-to-tear-down'));
+  if (teardown.afterwards === 'remove') return doneDecision(newRemark('not-enrolled'));
+  return failedDecision(newRemark('nothing-to-tear-down'));
 }
 
 /** Why nothing is to be done to a node that is to be deployed: its deploy would be refused, its disks being empty by then. */
@@ -94,10 +97,11 @@ function beside(given: NodeCase, flow: ObservedFlow): NodeDecision {
   const doing = remarkOnFlow(flow);
   const isTornDown = given.order.teardown !== undefined && given.order.phase === 'prepare';
   if (isSites(given) === 'deployed' && !isTornDown && !isAwaited(given))
-    return done(newRemark('deployed-already-now', { doing, whose }));
+    return doneDecision(newRemark('deployed-already-now', { doing, whose }));
   // another action's deploy of the same site is on its way out, or done in a moment
-  if (flow.kind === 'deploy' && flow.actionId === null) return failed(newRemark('deployed-by-other', { whose }));
-  return working(newRemark('waiting-for-flow', { doing, whose }));
+  if (flow.kind === 'deploy' && flow.actionId === null)
+    return failedDecision(newRemark('deployed-by-other', { whose }));
+  return workingDecision(newRemark('waiting-for-flow', { doing, whose }));
 }
 
 function breakOff(given: NodeCase, reason: string): NodeDecision {
@@ -106,39 +110,43 @@ function breakOff(given: NodeCase, reason: string): NodeDecision {
   if (node && flow?.isOpen && flow.actionId === actionId) {
     if (cancelledMs > patienceMs) return giveUp(node, flow, reason);
     // nothing goes on there, nor is stopped, before somebody says what the machine is
-    if (node.fault === nodeFaults.restored) return failed(whyMaintained(node));
+    if (node.fault === nodeFaults.restored) return failedDecision(whyMaintained(node));
     const doing = remarkOnFlow(flow);
-    if (isCleaningUp(flow.state)) return working(newRemark('breaking-off', { doing }));
-    if (flow.abortRequested !== null) return working(newRemark('breaking-off-later', { doing }));
+    if (isCleaningUp(flow.state)) return workingDecision(newRemark('breaking-off', { doing }));
+    if (flow.abortRequested !== null) return workingDecision(newRemark('breaking-off-later', { doing }));
     // a verification ends soon, and a conductor of an older release could not abort it
     const mayAbort = node.provisionState !== 'verifying' && legalVerbs(node.provisionState).includes('abort');
     if (staysWhereItIs(flow) || mayAbort) {
-      return act({ kind: 'verb', verb: 'abort' }, newRemark('breaking-off', { doing }));
+      return actDecision({ kind: 'verb', verb: 'abort' }, newRemark('breaking-off', { doing }));
     }
-    return working(newRemark('breaking-off-later', { doing }));
+    return workingDecision(newRemark('breaking-off-later', { doing }));
   }
   if (node && isActionsDeploy(given, node)) {
     const late = newRemark('deployed-before-stop', { reason });
-    return act({ kind: 'record' }, newRemark('recording-deploy'), { state: 'failed', error: late });
+    return actDecision({ kind: 'record' }, newRemark('recording-deploy'), { state: 'failed', error: late });
   }
   if (allocation?.state === 'allocating' && allocation.actionId === actionId) {
-    return act({ kind: 'forget reservation' }, newRemark('withdrawing-reservation'), {
+    return actDecision({ kind: 'forget reservation' }, newRemark('withdrawing-reservation'), {
       state: 'failed',
       error: textRemark(reason),
     });
   }
-  return failed(textRemark(reason));
+  return failedDecision(textRemark(reason));
 }
 
 function giveUp(node: ObservedNode, flow: ObservedFlow, reason: string): NodeDecision {
   const minutes = patienceMs / 60_000;
   const doing = remarkOnFlow({ ...flow, held: null });
   const error = newRemark('gave-up-stopping', { reason, minutes, doing, state: node.provisionState });
-  if (node.maintenance) return failed(error);
-  return act({ kind: 'put into maintenance', reason: describeRemark(error) }, newRemark('putting-into-maintenance'), {
-    state: 'failed',
-    error,
-  });
+  if (node.maintenance) return failedDecision(error);
+  return actDecision(
+    { kind: 'put into maintenance', reason: describeRemark(error) },
+    newRemark('putting-into-maintenance'),
+    {
+      state: 'failed',
+      error,
+    },
+  );
 }
 
 /** From reserved for the site to active: what comes next, no flow being under way. Pure. */
@@ -148,29 +156,33 @@ function decideDeploy(given: NodeCase, node: ObservedNode): NodeDecision {
   if (state === 'active') {
     if (isActionsDeploy(given, node)) {
       const awaits = given.facts.rest?.awaitsService === true;
-      return act({ kind: 'record' }, newRemark('recording-deploy'), awaits ? undefined : { state: 'done' });
+      return actDecision({ kind: 'record' }, newRemark('recording-deploy'), awaits ? undefined : { state: 'done' });
     }
-    if (sites !== 'deployed') return failed(notDeployedByUs(node));
+    if (sites !== 'deployed') return failedDecision(notDeployedByUs(node));
     if (isAwaited(given)) return waitForService(given);
-    return done(given.facts.rest?.succeeded.has('enter_service') ? undefined : alreadyThere(given));
+    return doneDecision(given.facts.rest?.succeeded.has('enter_service') ? undefined : alreadyThere(given));
   }
   // the facts are of a moment between two writes
-  if (transientStates.has(state)) return working(newRemark('in-state', { state }));
+  if (transientStates.has(state)) return workingDecision(newRemark('in-state', { state }));
   if (state === 'rescue' && sites === 'deployed') {
-    return isAwaited(given) ? failed(newRemark('not-in-service', { state })) : done(deployedElsewhere(given, node));
+    return isAwaited(given)
+      ? failedDecision(newRemark('not-in-service', { state }))
+      : doneDecision(deployedElsewhere(given, node));
   }
   if (state !== 'available' && state !== 'deploy failed') {
-    return failed(newRemark('no-longer-prepared', { state, reason: node.lastError }));
+    return failedDecision(newRemark('no-longer-prepared', { state, reason: node.lastError }));
   }
-  if (state === 'deploy failed' && sites === 'deployed') return failed(rebuildFailed);
-  if (sites === undefined) return failed(newRemark('reservation-gone'));
-  return act({ kind: 'deploy' }, newRemark('beginning-deploy'));
+  if (state === 'deploy failed' && sites === 'deployed') return failedDecision(rebuildFailed);
+  if (sites === undefined) return failedDecision(newRemark('reservation-gone'));
+  return actDecision({ kind: 'deploy' }, newRemark('beginning-deploy'));
 }
 
 /** Waits for the node's service. A conductor that has no cluster can't ask it, and does not take that for an answer. */
 function waitForService({ order: { teardown } }: NodeCase): NodeDecision {
-  if (teardown?.lacks === undefined) return act({ kind: 'enter service' }, newRemark('waiting-for-service'));
-  return working(newRemark('lacking-before', { doing: newRemark('asking-for-service'), lacks: teardown.lacks }));
+  if (teardown?.lacks === undefined) return actDecision({ kind: 'enter service' }, newRemark('waiting-for-service'));
+  return workingDecision(
+    newRemark('lacking-before', { doing: newRemark('asking-for-service'), lacks: teardown.lacks }),
+  );
 }
 
 /**

@@ -3,9 +3,9 @@ import { renewalAdvice } from '#conductor/model/remarks/outdated.ts';
 import type { Remark } from '#conductor/model/remarks/remark.ts';
 import { newRemark } from '#conductor/model/remarks/remark-words.ts';
 import {
-  act,
-  done,
-  failed,
+  actDecision,
+  doneDecision,
+  failedDecision,
   isActionsDeploy,
   isAwaited,
   isSites,
@@ -13,26 +13,26 @@ import {
   type NodeDecision,
   type NodeFacts,
   type ObservedNode,
-  working,
+  workingDecision,
 } from '#conductor/sites/nodes/node-decision.ts';
 
 type Rule = (given: NodeCase, node: ObservedNode) => NodeDecision;
 
-const wait: Rule = (_given, { provisionState }) => working(newRemark('in-state', { state: provisionState }));
+const wait: Rule = (_given, { provisionState }) => workingDecision(newRemark('in-state', { state: provisionState }));
 
 /** From each state in which nobody works on the node; `wait` where somebody does, or is about to. */
 const rules: Readonly<Record<ProvisionState, Rule>> = {
-  enroll: (given) => align(given) ?? act({ kind: 'verb', verb: 'manage' }, newRemark('verifying')),
+  enroll: (given) => align(given) ?? actDecision({ kind: 'verb', verb: 'manage' }, newRemark('verifying')),
   verifying: wait,
   manageable: makeAvailable,
   inspecting: wait,
   'inspect wait': wait,
   // of an earlier action: tried once more; not everything may be changed here, and in `manageable` it may
-  'inspect failed': () => act({ kind: 'verb', verb: 'manage' }, newRemark('leaving-failed-inspection')),
+  'inspect failed': () => actDecision({ kind: 'verb', verb: 'manage' }, newRemark('leaving-failed-inspection')),
   cleaning: wait,
   'clean wait': wait,
   'clean hold': wait,
-  'clean failed': () => act({ kind: 'verb', verb: 'manage' }, newRemark('leaving-failed-cleaning')),
+  'clean failed': () => actDecision({ kind: 'verb', verb: 'manage' }, newRemark('leaving-failed-cleaning')),
   available: reserve,
   deploying: wait,
   'wait call-back': wait,
@@ -40,9 +40,9 @@ const rules: Readonly<Record<ProvisionState, Rule>> = {
   'deploy failed': mendDeploy,
   active: alreadyActive,
   deleting: wait,
-  error: () => act({ kind: 'verb', verb: 'deleted' }, newRemark('tearing-down-again')),
+  error: () => actDecision({ kind: 'verb', verb: 'deleted' }, newRemark('tearing-down-again')),
   adopting: wait,
-  'adopt failed': (_given, node) => failed(newRemark('adoption-failed', { reason: node.lastError })),
+  'adopt failed': (_given, node) => failedDecision(newRemark('adoption-failed', { reason: node.lastError })),
   rescuing: wait,
   'rescue wait': wait,
   rescue: instanceElsewhere,
@@ -62,7 +62,7 @@ export function decidePrepare(given: NodeCase, node: ObservedNode): NodeDecision
 
 function align({ facts }: NodeCase): NodeDecision | undefined {
   const differs = facts.rest?.differs ?? [];
-  return differs.length > 0 ? act({ kind: 'align' }, newRemark('aligning', { differs })) : undefined;
+  return differs.length > 0 ? actDecision({ kind: 'align' }, newRemark('aligning', { differs })) : undefined;
 }
 
 /** Pure. */
@@ -72,17 +72,17 @@ export function whyRetired({ retiredReason }: ObservedNode): Remark {
 
 function makeAvailable(given: NodeCase, node: ObservedNode): NodeDecision {
   const { rest } = given.facts;
-  if (node.retired) return failed(whyRetired(node));
+  if (node.retired) return failedDecision(whyRetired(node));
   const differing = align(given);
   if (differing) return differing;
   if (rest?.needsHardware && !rest.succeeded.has('manual_clean')) {
-    return decideRaidRefusal(given) ?? act({ kind: 'verb', verb: 'clean' }, newRemark('setting-up-hardware'));
+    return decideRaidRefusal(given) ?? actDecision({ kind: 'verb', verb: 'clean' }, newRemark('setting-up-hardware'));
   }
   if (rest?.needsInspection && !rest.succeeded.has('inspect')) {
-    return act({ kind: 'verb', verb: 'inspect' }, newRemark('inspecting'));
+    return actDecision({ kind: 'verb', verb: 'inspect' }, newRemark('inspecting'));
   }
-  if (isJustWiped(given)) return act({ kind: 'make available', reserves: true }, newRemark('reserving'));
-  return act({ kind: 'verb', verb: 'provide' }, newRemark('cleaning'));
+  if (isJustWiped(given)) return actDecision({ kind: 'make available', reserves: true }, newRemark('reserving'));
+  return actDecision({ kind: 'verb', verb: 'provide' }, newRemark('cleaning'));
 }
 
 /** By this action, and nothing has written to its disks since: another cleaning would have nothing to do. Pure. */
@@ -96,7 +96,7 @@ export function isJustWiped({ facts, actionId }: Pick<NodeCase, 'facts' | 'actio
 function decideRaidRefusal({ order, facts }: NodeCase): NodeDecision | undefined {
   const { rebuildsRaid, sparesDisks } = facts.rest ?? {};
   if (!rebuildsRaid || !(sparesDisks || order.teardown?.preserveLocalStorage)) return undefined;
-  return failed(newRemark('raid-over-kept-disks'));
+  return failedDecision(newRemark('raid-over-kept-disks'));
 }
 
 function reserve(given: NodeCase, node: ObservedNode): NodeDecision {
@@ -105,25 +105,27 @@ function reserve(given: NodeCase, node: ObservedNode): NodeDecision {
   const differing = align(given);
   if (differing) return differing;
   if (rest?.needsHardware && !rest.succeeded.has('manual_clean')) {
-    return decideRaidRefusal(given) ?? act({ kind: 'verb', verb: 'manage' }, newRemark('leaving-pool-for-hardware'));
+    return (
+      decideRaidRefusal(given) ?? actDecision({ kind: 'verb', verb: 'manage' }, newRemark('leaving-pool-for-hardware'))
+    );
   }
   if (isSites(given) !== undefined) {
     const isNew = allocation?.actionId === actionId || (rest?.succeeded.size ?? 0) > 0;
-    return isNew ? done() : done(newRemark('prepared-already'));
+    return isNew ? doneDecision() : doneDecision(newRemark('prepared-already'));
   }
-  if (node.retired) return failed(whyRetired(node));
-  if (!allocation) return act({ kind: 'reserve' }, newRemark('reserving'));
+  if (node.retired) return failedDecision(whyRetired(node));
+  if (!allocation) return actDecision({ kind: 'reserve' }, newRemark('reserving'));
   if (allocation.state === 'allocating') {
-    return working(newRemark('waiting-for-reservation', { reason: allocation.waitingFor }));
+    return workingDecision(newRemark('waiting-for-reservation', { reason: allocation.waitingFor }));
   }
   if (allocation.state === 'error' && allocation.actionId === actionId) {
-    return failed(newRemark('reservation-failed', { reason: allocation.lastError }));
+    return failedDecision(newRemark('reservation-failed', { reason: allocation.lastError }));
   }
   // of an earlier action that came to nothing
   if (allocation.nodeUuid === null)
-    return act({ kind: 'forget reservation' }, newRemark('withdrawing-old-reservation'));
-  if (allocation.nodeUuid === node.uuid) return working(newRemark('waiting-for-reservation', { reason: null }));
-  return failed(
+    return actDecision({ kind: 'forget reservation' }, newRemark('withdrawing-old-reservation'));
+  if (allocation.nodeUuid === node.uuid) return workingDecision(newRemark('waiting-for-reservation', { reason: null }));
+  return failedDecision(
     newRemark('reservation-elsewhere', {
       allocation: allocation.uuid,
       node: allocation.nodeName ?? allocation.nodeUuid,
@@ -138,27 +140,27 @@ const isFixed = (field: string): boolean => /^(driver|resource_class|port .*)$/.
 function mendDeploy(given: NodeCase): NodeDecision {
   const { rest } = given.facts;
   // it was in service: nobody but its operator says that what is on it may go
-  if (isSites(given) === 'deployed') return failed(rebuildFailed);
+  if (isSites(given) === 'deployed') return failedDecision(rebuildFailed);
   const isKept = isSites(given) !== undefined && !rest?.needsHardware && !rest?.differs.some(isFixed);
-  if (!isKept) return act({ kind: 'verb', verb: 'deleted' }, newRemark('tearing-down-failed-deploy'));
-  return align(given) ?? done(newRemark('reserved-after-failure'));
+  if (!isKept) return actDecision({ kind: 'verb', verb: 'deleted' }, newRemark('tearing-down-failed-deploy'));
+  return align(given) ?? doneDecision(newRemark('reserved-after-failure'));
 }
 
 /** The remark on a node that the site has deployed, and somebody else wanted deployed again. */
 export const rebuildFailed = newRemark('rebuild-failed', { remedy: renewalAdvice });
 
 function alreadyActive(given: NodeCase, node: ObservedNode): NodeDecision {
-  if (isActionsDeploy(given, node)) return act({ kind: 'record' }, newRemark('recording-deploy'));
-  if (isSites(given) !== 'deployed') return failed(notDeployedByUs(node));
+  if (isActionsDeploy(given, node)) return actDecision({ kind: 'record' }, newRemark('recording-deploy'));
+  if (isSites(given) !== 'deployed') return failedDecision(notDeployedByUs(node));
   // one that has not been seen in service is as good as prepared
-  return renewAccess(given) ?? (isAwaited(given) ? done() : done(alreadyThere(given)));
+  return renewAccess(given) ?? (isAwaited(given) ? doneDecision() : doneDecision(alreadyThere(given)));
 }
 
 /** A BMC's new password, or address: without it nobody reaches a node in service. Nothing else of it is changed. Pure. */
 export function renewAccess({ facts }: Pick<NodeCase, 'facts'>): NodeDecision | undefined {
   const differs = facts.rest?.differs ?? [];
   if (!differs.includes('driver_info') || differs.includes('driver')) return undefined;
-  return act({ kind: 'renew access' }, newRemark('aligning', { differs: ['driver_info'] }));
+  return actDecision({ kind: 'renew access' }, newRemark('aligning', { differs: ['driver_info'] }));
 }
 
 /** Why an `active` node is none of the site's. Pure. */
@@ -181,12 +183,12 @@ export function deployedElsewhere(given: NodeCase, { provisionState: state }: Ob
 }
 
 function instanceElsewhere(given: NodeCase, node: ObservedNode): NodeDecision {
-  if (isSites(given) !== 'deployed') return failed(newRemark('is-in-state', { state: node.provisionState }));
-  return renewAccess(given) ?? (isAwaited(given) ? done() : done(deployedElsewhere(given, node)));
+  if (isSites(given) !== 'deployed') return failedDecision(newRemark('is-in-state', { state: node.provisionState }));
+  return renewAccess(given) ?? (isAwaited(given) ? doneDecision() : doneDecision(deployedElsewhere(given, node)));
 }
 
 function instanceBroken(given: NodeCase, node: ObservedNode): NodeDecision {
-  return failed(
+  return failedDecision(
     newRemark('state-broken', { state: node.provisionState, reason: node.lastError, node: given.order.node.name }),
   );
 }

@@ -11,16 +11,16 @@ import {
   whyRetired,
 } from '#conductor/sites/nodes/decide-prepare.ts';
 import {
-  act,
-  done,
-  failed,
+  actDecision,
+  doneDecision,
+  failedDecision,
   isActionsDeploy,
   isSites,
   type NodeCase,
   type NodeDecision,
   type ObservedNode,
   ownFailure,
-  working,
+  workingDecision,
 } from '#conductor/sites/nodes/node-decision.ts';
 import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
 
@@ -51,10 +51,10 @@ export function decideTeardown(given: NodeCase, node: ObservedNode, teardown: Te
  */
 function holdBack({ paused, teardown }: NodeCase['order'], next: NodeDecision): NodeDecision {
   if (next.kind === 'outcome' || next.act.kind === 'record') return next;
-  if (paused) return working(newRemark('paused-before', { doing: next.doing }));
+  if (paused) return workingDecision(newRemark('paused-before', { doing: next.doing }));
   const isOfClusters = next.act.kind === 'decommission' || next.act.kind === 'leave cluster';
   return isOfClusters && teardown?.lacks !== undefined
-    ? working(newRemark('lacking-before', { doing: next.doing, lacks: teardown.lacks }))
+    ? workingDecision(newRemark('lacking-before', { doing: next.doing, lacks: teardown.lacks }))
     : next;
 }
 
@@ -62,21 +62,21 @@ function decideNext(given: NodeCase, node: ObservedNode, teardown: TeardownOrder
   const { provisionState: state } = node;
   const has = (kind: FlowKindName): boolean => given.facts.rest?.succeeded.has(kind) === true;
   // the facts are of a moment between two writes
-  if (transientStates.has(state)) return working(newRemark('in-state', { state }));
+  if (transientStates.has(state)) return workingDecision(newRemark('in-state', { state }));
   if (has('wipe')) return afterWipe(given, node, teardown);
-  if (state === 'adopt failed') return failed(newRemark('adoption-failed', { reason: node.lastError }));
+  if (state === 'adopt failed') return failedDecision(newRemark('adoption-failed', { reason: node.lastError }));
   // one that owes a wipe was released for it, by this action or by one that was stopped then
   const isBegun = releasing.has(state) || has('teardown') || node.owedWipe !== null;
-  if (node.retired && (teardown.afterwards === 'deploy' || !isBegun)) return failed(whyRetired(node));
+  if (node.retired && (teardown.afterwards === 'deploy' || !isBegun)) return failedDecision(whyRetired(node));
   if (inService.has(state)) {
-    if (isActionsDeploy(given, node)) return act({ kind: 'record' }, newRemark('recording-deploy'));
-    if (isSites(given) !== 'deployed') return failed(notDeployedByUs(node));
+    if (isActionsDeploy(given, node)) return actDecision({ kind: 'record' }, newRemark('recording-deploy'));
+    if (isSites(given) !== 'deployed') return failedDecision(notDeployedByUs(node));
   }
   const isClustered = teardown.kubernetes || teardown.etcd;
-  if (isClustered && !has('decommission')) return act({ kind: 'decommission' }, newRemark('leaving-clusters'));
+  if (isClustered && !has('decommission')) return actDecision({ kind: 'decommission' }, newRemark('leaving-clusters'));
   if (isClustered && inService.has(state) && given.facts.rest?.mayBeBack === true) {
     // who stands cordoned and empty still costs a look; who was uncordoned meanwhile has pods to lose
-    return act({ kind: 'decommission' }, newRemark('leaving-clusters-again'));
+    return actDecision({ kind: 'decommission' }, newRemark('leaving-clusters-again'));
   }
   return destroy(given, node, teardown);
 }
@@ -91,9 +91,9 @@ export function leaveStill(given: NodeCase, node: ObservedNode): NodeDecision | 
   if (order.phase !== 'prepare' || !order.teardown?.kubernetes || node.maintenance) return undefined;
   if (!succeeded?.has('wipe') || succeeded.has('leave_cluster') || ownFailure(given, node)) return undefined;
   if (facts.flow?.isOpen || transientStates.has(node.provisionState)) {
-    return working(newRemark('waiting-to-leave-cluster'));
+    return workingDecision(newRemark('waiting-to-leave-cluster'));
   }
-  return holdBack(order, act({ kind: 'leave cluster' }, newRemark('removing-from-cluster')));
+  return holdBack(order, actDecision({ kind: 'leave cluster' }, newRemark('removing-from-cluster')));
 }
 
 /** To the wipe, from wherever it is. */
@@ -103,21 +103,21 @@ function destroy(given: NodeCase, node: ObservedNode, { afterwards }: TeardownOr
   if (releasing.has(state)) {
     // nothing is switched off by way of a BMC that has another password by now
     const renewed = inService.has(state) ? renewAccess(given) : undefined;
-    return renewed ?? act({ kind: 'verb', verb: 'deleted', wipes: true }, newRemark('releasing-to-wipe'));
+    return renewed ?? actDecision({ kind: 'verb', verb: 'deleted', wipes: true }, newRemark('releasing-to-wipe'));
   }
   if (state === 'enroll') return decidePrepare(given, node);
   if (state !== 'manageable') {
     const doing = state === 'available' ? newRemark('leaving-pool-for-wipe') : newRemark('leaving-state', { state });
-    return act({ kind: 'verb', verb: 'manage' }, doing);
+    return actDecision({ kind: 'verb', verb: 'manage' }, doing);
   }
   // before it is wiped, while nobody else can have it
   if (afterwards !== 'deploy' && isSites(given) === 'reserved') {
-    return act({ kind: 'forget reservation' }, newRemark('returning-reservation'));
+    return actDecision({ kind: 'forget reservation' }, newRemark('returning-reservation'));
   }
   if (afterwards !== 'deploy')
-    return renewAccess(given) ?? act({ kind: 'verb', verb: 'provide', wipes: true }, newRemark('wiping'));
-  if (differs.length > 0) return act({ kind: 'align' }, newRemark('aligning', { differs }));
-  return act({ kind: 'verb', verb: 'provide', wipes: true }, newRemark('wiping'));
+    return renewAccess(given) ?? actDecision({ kind: 'verb', verb: 'provide', wipes: true }, newRemark('wiping'));
+  if (differs.length > 0) return actDecision({ kind: 'align' }, newRemark('aligning', { differs }));
+  return actDecision({ kind: 'verb', verb: 'provide', wipes: true }, newRemark('wiping'));
 }
 
 /** Its wipe has left it in `manageable`, where nobody else can have it before it is out of the cluster. */
@@ -125,22 +125,22 @@ function afterWipe(given: NodeCase, node: ObservedNode, teardown: TeardownOrder)
   const { rest } = given.facts;
   const { provisionState: state } = node;
   if (teardown.kubernetes && rest?.succeeded.has('leave_cluster') !== true) {
-    return act({ kind: 'leave cluster' }, newRemark('removing-from-cluster'));
+    return actDecision({ kind: 'leave cluster' }, newRemark('removing-from-cluster'));
   }
-  if (inService.has(state)) return failed(newRemark('in-service-since-wipe'));
+  if (inService.has(state)) return failedDecision(newRemark('in-service-since-wipe'));
   if (teardown.afterwards === 'deploy') return decidePrepare(given, node);
   if (teardown.afterwards === 'remove') {
-    return act({ kind: 'remove' }, newRemark('forgetting'), {
+    return actDecision({ kind: 'remove' }, newRemark('forgetting'), {
       state: 'done',
       remark: newRemark('torn-down-forgotten', { wiped: wipedAs(node) }),
     });
   }
   if (state === 'manageable' && !node.retired) {
     return isJustWiped(given)
-      ? act({ kind: 'make available', reserves: false }, newRemark('making-available'))
-      : act({ kind: 'verb', verb: 'provide' }, newRemark('cleaning'));
+      ? actDecision({ kind: 'make available', reserves: false }, newRemark('making-available'))
+      : actDecision({ kind: 'verb', verb: 'provide' }, newRemark('cleaning'));
   }
-  return done(newRemark('torn-down-kept', { state, wiped: wipedAs(node) }));
+  return doneDecision(newRemark('torn-down-kept', { state, wiped: wipedAs(node) }));
 }
 
 function wipedAs(node: ObservedNode): string {

@@ -158,13 +158,19 @@ export type NodeDecision =
   /** @property ends what has come of the node with that; absent = it goes on. */
   | { readonly kind: 'act'; readonly act: NodeAct; readonly doing: Remark; readonly ends?: NodeOutcome };
 
-export const working = (doing: Remark): NodeDecision => ({ kind: 'outcome', outcome: { state: 'working', doing } });
-export const failed = (error: Remark): NodeDecision => ({ kind: 'outcome', outcome: { state: 'failed', error } });
-export const done = (remark?: Remark): NodeDecision => ({
+export const workingDecision = (doing: Remark): NodeDecision => ({
+  kind: 'outcome',
+  outcome: { state: 'working', doing },
+});
+export const failedDecision = (error: Remark): NodeDecision => ({
+  kind: 'outcome',
+  outcome: { state: 'failed', error },
+});
+export const doneDecision = (remark?: Remark): NodeDecision => ({
   kind: 'outcome',
   outcome: remark === undefined ? { state: 'done' } : { state: 'done', remark },
 });
-export const act = (what: NodeAct, doing: Remark, ends?: NodeOutcome): NodeDecision => ({
+export const actDecision = (what: NodeAct, doing: Remark, ends?: NodeOutcome): NodeDecision => ({
   kind: 'act',
   act: what,
   doing,

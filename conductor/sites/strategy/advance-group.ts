@@ -1,6 +1,6 @@
 import type { Decision, GroupRun, NodePhase, PhaseTimeouts } from '#conductor/model/site/site-run.ts';
 import { groupOf, nodeOf, type RunDraft } from '#conductor/sites/strategy/apply-decisions.ts';
-import { describeMisses, judge, type Tally } from '#conductor/sites/strategy/success-criteria.ts';
+import { describeMisses, judgeCriteria, type Tally } from '#conductor/sites/strategy/success-criteria.ts';
 
 /** Values that a group is decided on with. */
 interface Scene {
@@ -32,7 +32,7 @@ function prepare(scene: Scene, group: GroupRun, survey: MemberSurvey): void {
     return;
   }
   const tally = { members: group.members.length, succeeded: survey.havePrepared };
-  const misses = judge(group.definition.success_criteria, tally);
+  const misses = judgeCriteria(group.definition.success_criteria, tally);
   if (misses.length === 0) {
     scene.emit({ kind: 'enter stage', group: name, stage: 'prepared' });
     enterDeploying(scene, name);
@@ -57,7 +57,7 @@ function deploy(scene: Scene, group: GroupRun, survey: MemberSurvey): void {
     return;
   }
   const tally = { members: group.members.length, succeeded: survey.haveSucceeded };
-  if (judge(criteria, tally).length > 0) endMissed(scene, name, { phase: 'deploy', tally });
+  if (judgeCriteria(criteria, tally).length > 0) endMissed(scene, name, { phase: 'deploy', tally });
   else scene.emit({ kind: 'end group', group: name, stage: 'success', misses: [] });
 }
 
@@ -122,13 +122,13 @@ function endTimedOut({ draft, emit }: Scene, name: string): void {
   const survey = surveyMembers(draft, group);
   if (survey.cancelling + survey.ownPrepares.length + survey.ownDeploys.length > 0) return;
   const succeeded = group.stage === 'deploying' ? survey.haveSucceeded : survey.havePrepared;
-  const misses = judge(group.definition.success_criteria, { members: group.members.length, succeeded });
+  const misses = judgeCriteria(group.definition.success_criteria, { members: group.members.length, succeeded });
   const { reason } = group;
   emit({ kind: 'end group', group: name, stage: 'failure', misses, ...(reason === undefined ? {} : { reason }) });
 }
 
 function endMissed({ draft, emit }: Scene, name: string, { phase, tally }: { phase: NodePhase; tally: Tally }): void {
-  const misses = judge(groupOf(draft, name).definition.success_criteria, tally);
+  const misses = judgeCriteria(groupOf(draft, name).definition.success_criteria, tally);
   const reason = `${phase}: ${describeMisses(misses, tally)}`;
   emit({ kind: 'end group', group: name, stage: 'failure', reason, misses });
 }

@@ -13,7 +13,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 
 /**
  * The run after these decisions, in their order.
- * @param now as `decide` was given it
+ * @param now as `decideGroups` was given it
  */
 export function applyDecisions(run: SiteRun, decisions: readonly Decision[], now: number): SiteRun {
   if (decisions.length === 0) return run;

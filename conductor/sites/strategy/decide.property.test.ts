@@ -3,9 +3,9 @@ import { textRemark } from '#conductor/model/remarks/remark.ts';
 import { reportSite } from '#conductor/model/site/site-report.ts';
 import type { GroupDefinition, NodePhase, SiteRun } from '#conductor/model/site/site-run.ts';
 import { applyDecisions, applyOutcomes } from '#conductor/sites/strategy/apply-decisions.ts';
-import { decide, hasEnded } from '#conductor/sites/strategy/decide.ts';
+import { decideGroups, hasEnded } from '#conductor/sites/strategy/decide.ts';
 import { planSite } from '#conductor/sites/strategy/plan-site.ts';
-import { judge } from '#conductor/sites/strategy/success-criteria.ts';
+import { judgeCriteria } from '#conductor/sites/strategy/success-criteria.ts';
 import { type Simulation, simulateSite } from '#conductor/sites/strategy/testing/simulate-site.ts';
 import * as fc from '#test/fuzz/fast-check.ts';
 
@@ -150,7 +150,7 @@ test('a group’s end agrees with its criteria over all its members, as they sta
           const { definition, members, stage } = groupIn(stored, decision.group);
           if (stage !== 'deploying') continue;
           const succeeded = members.filter((name) => stored.nodes.get(name)?.status === 'success').length;
-          const misses = judge(definition.success_criteria, { members: members.length, succeeded });
+          const misses = judgeCriteria(definition.success_criteria, { members: members.length, succeeded });
           expect(decision.misses).toEqual(misses);
           const timedOut = groupIn(stored, decision.group).reason !== undefined;
           expect(decision.stage).toBe(misses.length > 0 || timedOut ? 'failure' : 'success');
@@ -165,8 +165,8 @@ test('decisions that are applied never come again; the same run is decided the s
     simulateSite(start, {
       ...simulation,
       watch: (stored, decisions, now) => {
-        expect(decide(structuredClone(stored), now, timeouts)).toEqual(decisions);
-        expect(decide(applyDecisions(stored, decisions, now), now, timeouts)).toEqual([]);
+        expect(decideGroups(structuredClone(stored), now, timeouts)).toEqual(decisions);
+        expect(decideGroups(applyDecisions(stored, decisions, now), now, timeouts)).toEqual([]);
       },
     });
   });
@@ -189,9 +189,9 @@ test('killed anywhere, again and again, and begun again from what is stored: the
 
 test('paused: nothing is begun and no time runs out; what is at work rests, and then nothing is left to decide', () => {
   assertAll((start, { outcome }) => {
-    let run = applyDecisions(start, decide(start, 0, timeouts), 0);
+    let run = applyDecisions(start, decideGroups(start, 0, timeouts), 0);
     for (let round = 0; round < 20; round += 1) {
-      const decisions = decide(run, 1_000_000, timeouts, { paused: true });
+      const decisions = decideGroups(run, 1_000_000, timeouts, { paused: true });
       expect(decisions.filter(({ kind }) => kind === 'begin' || kind === 'cancel')).toEqual([]);
       run = applyDecisions(run, decisions, 1_000_000);
       const ended = [...run.nodes].flatMap(([name, { work }]) => {
@@ -201,7 +201,7 @@ test('paused: nothing is begun and no time runs out; what is at work rests, and 
       });
       run = applyOutcomes(run, new Map(ended));
     }
-    expect(decide(run, 1_000_000, timeouts, { paused: true })).toEqual([]);
+    expect(decideGroups(run, 1_000_000, timeouts, { paused: true })).toEqual([]);
     expect([...run.nodes.values()].filter(({ work }) => work)).toEqual([]);
   });
 });

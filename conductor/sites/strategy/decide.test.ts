@@ -3,7 +3,7 @@ import { textRemark } from '#conductor/model/remarks/remark.ts';
 import { reportSite } from '#conductor/model/site/site-report.ts';
 import type { GroupDefinition, NodePhase } from '#conductor/model/site/site-run.ts';
 import { applyDecisions, applyOutcomes } from '#conductor/sites/strategy/apply-decisions.ts';
-import { decide } from '#conductor/sites/strategy/decide.ts';
+import { decideGroups } from '#conductor/sites/strategy/decide.ts';
 import { planSite } from '#conductor/sites/strategy/plan-site.ts';
 import { type Simulation, simulateSite } from '#conductor/sites/strategy/testing/simulate-site.ts';
 
@@ -63,9 +63,9 @@ describe('a group', () => {
       group('third', 'c', { depends_on: ['second'] }),
       group('other', 'd'),
     ]);
-    let run = applyDecisions(start, decide(start, 0, { prepare: 9, deploy: 9 }), 0);
+    let run = applyDecisions(start, decideGroups(start, 0, { prepare: 9, deploy: 9 }), 0);
     run = applyOutcomes(run, new Map([['a', { state: 'failed' as const, error: textRemark('no power') }]]));
-    const decisions = decide(run, 0, { prepare: 9, deploy: 9 });
+    const decisions = decideGroups(run, 0, { prepare: 9, deploy: 9 });
     expect(decisions.slice(0, 3).map((decision) => 'reason' in decision && decision.reason)).toEqual([
       'prepare: 0 of 1 nodes succeeded; maximum_failed_nodes allows 0, there are 1',
       'due to dependency: first failed',

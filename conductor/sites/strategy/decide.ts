@@ -24,7 +24,7 @@ export interface DecideOptions {
  * failed. A run has ended when each group is `success` or `failure`.
  * @param now milliseconds since 1970
  */
-export function decide(
+export function decideGroups(
   run: SiteRun,
   now: number,
   timeouts: PhaseTimeouts,

@@ -11,7 +11,7 @@ import { planSite } from '#conductor/sites/strategy/plan-site.ts';
 import { simulateSite } from '#conductor/sites/strategy/testing/simulate-site.ts';
 import * as fc from '#test/fuzz/fast-check.ts';
 
-/** "Process" of seed 000 as it stands there, one sentence after another, against `decide` one group at a time. */
+/** "Process" of seed 000 as it stands there, one sentence after another, against `decideGroups` one group at a time. */
 
 type Succeeds = (node: string, phase: NodePhase) => boolean;
 

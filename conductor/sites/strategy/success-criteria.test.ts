@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { SuccessCriteria } from '#conductor/model/site/site-run.ts';
-import { describeMisses, judge } from '#conductor/sites/strategy/success-criteria.ts';
+import { describeMisses, judgeCriteria } from '#conductor/sites/strategy/success-criteria.ts';
 import * as fc from '#test/fuzz/fast-check.ts';
 
 describe('success criteria (seed 000)', () => {
@@ -23,12 +23,12 @@ describe('success criteria (seed 000)', () => {
       ['percent_successful_nodes', 'minimum_successful_nodes', 'maximum_failed_nodes'],
     ],
   ])('%s', (_, criteria, members, succeeded, expected) => {
-    expect(judge(criteria, { members, succeeded }).map(({ criterion }) => criterion)).toEqual(expected);
+    expect(judgeCriteria(criteria, { members, succeeded }).map(({ criterion }) => criterion)).toEqual(expected);
   });
 
   test('a miss says what was needed and what there is', () => {
     const tally = { members: 3, succeeded: 2 };
-    const misses = judge({ percent_successful_nodes: 90, maximum_failed_nodes: 0 }, tally);
+    const misses = judgeCriteria({ percent_successful_nodes: 90, maximum_failed_nodes: 0 }, tally);
     expect(misses).toEqual([
       { criterion: 'percent_successful_nodes', needed: 90, actual: 200 / 3 },
       { criterion: 'maximum_failed_nodes', needed: 0, actual: 1 },
@@ -51,8 +51,8 @@ test('one success more never makes a group miss what it met', () => {
   fc.assert(
     fc.property(criteria, fc.integer({ min: 1, max: 10 }), fc.nat({ max: 9 }), (asked, members, some) => {
       const succeeded = Math.min(some, members - 1);
-      const before = judge(asked, { members, succeeded }).map(({ criterion }) => criterion);
-      const after = judge(asked, { members, succeeded: succeeded + 1 }).map(({ criterion }) => criterion);
+      const before = judgeCriteria(asked, { members, succeeded }).map(({ criterion }) => criterion);
+      const after = judgeCriteria(asked, { members, succeeded: succeeded + 1 }).map(({ criterion }) => criterion);
       expect(before).toEqual(expect.arrayContaining(after));
     }),
   );

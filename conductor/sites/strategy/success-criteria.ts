@@ -13,7 +13,7 @@ export interface Tally {
  * Criteria"). Each is judged for itself; a group without members has 100 %, no successes and no failures (DESIGN.md).
  * @returns `actual` of the percentage is not rounded: 2 of 3 are 66.666… and miss 67
  */
-export function judge(criteria: SuccessCriteria | undefined, { members, succeeded }: Tally): Miss[] {
+export function judgeCriteria(criteria: SuccessCriteria | undefined, { members, succeeded }: Tally): Miss[] {
   const failed = members - succeeded;
   const misses: Miss[] = [];
   const { percent_successful_nodes: percent, minimum_successful_nodes: minimum } = criteria ?? {};

@@ -3,7 +3,7 @@ import { readSite } from '#conductor/sites/documents/read-site.ts';
 import { parseDocuments } from '#conductor/sites/documents/yaml/parse-documents.ts';
 import { type SiteDocument, siteDocument } from '#conductor/sites/site.ts';
 import { applyDecisions } from '#conductor/sites/strategy/apply-decisions.ts';
-import { decide } from '#conductor/sites/strategy/decide.ts';
+import { decideGroups } from '#conductor/sites/strategy/decide.ts';
 import { planSite } from '#conductor/sites/strategy/plan-site.ts';
 import { type BenchContext, type Figure, median, round } from '#test/bench/area.ts';
 
@@ -26,7 +26,7 @@ export function measureSitePlan({ say }: BenchContext): Record<string, Figure> {
     times.large.push(timeOf(() => plan(large, 10_000)));
   }
   const run = allAtWork(large);
-  const beats = Array.from({ length: rounds }, () => timeOf(() => decide(run, 1000, timeouts)));
+  const beats = Array.from({ length: rounds }, () => timeOf(() => decideGroups(run, 1000, timeouts)));
   const [slowestSmall, slowest] = [Math.max(...times.tenSmall), Math.max(...times.large)];
   say(`slowest: ${round(slowestSmall)} ms for ten times 1,000 nodes, ${round(slowest)} ms for 10,000`);
   const [linear, largeMs] = [median(times.tenSmall), median(times.large)];
@@ -43,7 +43,7 @@ function allAtWork(documents: readonly SiteDocument[]): SiteRun {
   if (!site) throw new Error('the documents are not a site');
   const groups = site.strategy.groups.map((group) => ({ ...group, depends_on: [] }));
   const run = planSite({ ...site, strategy: { ...site.strategy, groups } });
-  return applyDecisions(run, decide(run, 0, timeouts), 0);
+  return applyDecisions(run, decideGroups(run, 0, timeouts), 0);
 }
 
 function timeOf(work: () => unknown): number {
@@ -62,7 +62,7 @@ function plan(documents: readonly SiteDocument[], nodes: number): SiteRun {
         .join('; ')}`,
     );
   const run = planSite(site);
-  const begun = applyDecisions(run, decide(run, 0, site.timeouts), 0);
+  const begun = applyDecisions(run, decideGroups(run, 0, site.timeouts), 0);
   const working = [...begun.nodes.values()].filter(({ work }) => work).length;
   if (run.nodes.size !== nodes || run.groups.length !== groupCount || working === 0) {
     throw new Error(`planned ${run.nodes.size} nodes in ${run.groups.length} groups, of which ${working} begin`);

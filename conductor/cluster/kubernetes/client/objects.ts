@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type Announce, makeChanges } from '#conductor/cluster/cluster-changes.ts';
 import type { Cluster } from '#conductor/cluster/kubernetes/client/cluster.ts';
-import { notUnderstood, parse, readPage } from '#conductor/cluster/kubernetes/client/read-answer.ts';
+import { notUnderstood, parseReply, readPage } from '#conductor/cluster/kubernetes/client/read-answer.ts';
 import { isAbsent } from '#conductor/cluster/kubernetes/client/refusal.ts';
 import { apiPath, mergePatch } from '#conductor/cluster/kubernetes/client/share-cluster.ts';
 import { newRemark, remarkError } from '#conductor/model/remarks/remark-words.ts';
@@ -126,7 +126,7 @@ export async function readNode(cluster: Cluster, name: string, signal?: AbortSig
   if (!isDnsName.test(name)) throw unknownNode(cluster, name);
   try {
     const reply = await cluster.request('GET', apiPath(nodesPath, name), { signal, timeoutMs: nodeTimeoutMs });
-    const node = parse(ClusterNode, reply, `node ${name}`);
+    const node = parseReply(ClusterNode, reply, `node ${name}`);
     if (node.metadata.name === name) return node;
     throw notUnderstood(`node ${name}`, `it is about ${node.metadata.name}`);
   } catch (error) {

@@ -18,13 +18,13 @@ export function readPage<Item>(reply: Reply, item: z.ZodType<Item>, what: string
     continue: z.string().nullish(),
     resourceVersion: z.string().nullish(),
   });
-  const page = parse(z.looseObject({ metadata, items: z.array(item).nullable() }), reply, what);
+  const page = parseReply(z.looseObject({ metadata, items: z.array(item).nullable() }), reply, what);
   const { continue: token, resourceVersion } = page.metadata;
   return { items: page.items ?? [], next: token || undefined, resourceVersion: resourceVersion ?? undefined };
 }
 
 /** @throws AppError `unavailable`: something that is not an API server, or a sick one, has answered */
-export function parse<Schema extends z.ZodType>(schema: Schema, { body }: Reply, what: string): z.output<Schema> {
+export function parseReply<Schema extends z.ZodType>(schema: Schema, { body }: Reply, what: string): z.output<Schema> {
   const parsed = schema.safeParse(body);
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;

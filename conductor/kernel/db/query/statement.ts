@@ -14,8 +14,8 @@ export interface SentQuery {
 }
 export type Send = (query: SentQuery) => Promise<{ readonly rows: RawRow[] }>;
 
-export const casing = 'snake_case';
-export const dialect = new PgDialect({ casing });
+export const columnCasing = 'snake_case';
+export const pgDialect = new PgDialect({ casing: columnCasing });
 
 const sender = Symbol('send');
 
@@ -39,7 +39,7 @@ export function statement<Values extends object, Row = RawRow>(
 ): Statement<Values, Row> {
   let built: (Query & { readonly name?: string }) | undefined;
   return async (db, values) => {
-    built ??= { ...dialect.sqlToQuery(build((name) => sql.placeholder(name))), ...nextName() };
+    built ??= { ...pgDialect.sqlToQuery(build((name) => sql.placeholder(name))), ...nextName() };
     const { sql: text, params, name } = built;
     return (
       await send(db, {
@@ -66,7 +66,7 @@ export function onceFor<Name extends string, Made>(
 
 /** A statement of many shapes, built each time. */
 export async function queryRows(db: Queryable, query: SQL): Promise<RawRow[]> {
-  const { sql: text, params } = dialect.sqlToQuery(query);
+  const { sql: text, params } = pgDialect.sqlToQuery(query);
   return send(db, { text, values: params });
 }
 

@@ -1,9 +1,9 @@
 import { index, pgTable, text } from 'drizzle-orm/pg-core';
-import { identity, instantColumn } from '#conductor/kernel/db/schema/columns.ts';
+import { identityColumns, instantColumn } from '#conductor/kernel/db/schema/columns.ts';
 
 /** A bearer token of the API; what is kept of it can't be used. */
 export const apiTokens = pgTable('api_tokens', {
-  ...identity(),
+  ...identityColumns(),
   /** The caller's name in history and logs. */
   name: text().notNull().unique(),
   /** SHA-256 of the token, hexadecimal: tokens are random, so a slow hash would protect nothing more. */

@@ -1,5 +1,5 @@
 import { bigint, customType, index, jsonb, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core';
-import { instantColumn, sequence } from '#conductor/kernel/db/schema/columns.ts';
+import { instantColumn, sequenceColumn } from '#conductor/kernel/db/schema/columns.ts';
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import { ofNode } from '#conductor/kernel/db/schema/node.ts';
 import type { BootEventName } from '#conductor/model/power-and-boot.ts';
@@ -32,7 +32,7 @@ const bytes = customType<{ data: Uint8Array; driverData: Uint8Array }>({ dataTyp
 export const agentLogs = pgTable(
   'agent_logs',
   {
-    id: sequence().primaryKey(),
+    id: sequenceColumn().primaryKey(),
     nodeUuid: ofNode().notNull(),
     /** Outlives its flow, which is pruned earlier. */
     flowUuid: uuid().references(() => flows.uuid, { onDelete: 'set null' }),
@@ -61,7 +61,7 @@ export type AgentStepsRow = typeof agentSteps.$inferSelect;
 export const nodeBootEvents = pgTable(
   'node_boot_events',
   {
-    id: sequence().primaryKey(),
+    id: sequenceColumn().primaryKey(),
     nodeUuid: ofNode().notNull(),
     event: text().$type<BootEventName>().notNull(),
     at: instantColumn().notNull().defaultNow(),

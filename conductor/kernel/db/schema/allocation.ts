@@ -1,13 +1,13 @@
 import { sql } from 'drizzle-orm';
 import { bigint, index, integer, jsonb, pgTable, text, uuid } from 'drizzle-orm/pg-core';
-import { identity, instantColumn, timeColumns } from '#conductor/kernel/db/schema/columns.ts';
+import { identityColumns, instantColumn, timeColumns } from '#conductor/kernel/db/schema/columns.ts';
 import type { AllocationState } from '#conductor/model/site/transitions.ts';
 
 /** A request for a node, and the node it was given (seed 003). */
 export const allocations = pgTable(
   'allocations',
   {
-    ...identity(),
+    ...identityColumns(),
     name: text().unique(),
     state: text().$type<AllocationState>().notNull(),
     lastError: text(),

@@ -5,9 +5,9 @@ import { bigint, timestamp, uuid } from 'drizzle-orm/pg-core';
 export const instantColumn = () => timestamp({ withTimezone: true, precision: 3 });
 
 /** Numbers rows in the order of their creation. */
-export const sequence = () => bigint({ mode: 'number' }).generatedAlwaysAsIdentity();
+export const sequenceColumn = () => bigint({ mode: 'number' }).generatedAlwaysAsIdentity();
 
 /** Columns of rows that the API names by UUID, and lists in the order of their creation. */
-export const identity = () => ({ id: sequence().notNull().unique(), uuid: uuid().primaryKey() });
+export const identityColumns = () => ({ id: sequenceColumn().notNull().unique(), uuid: uuid().primaryKey() });
 
 export const timeColumns = () => ({ createdAt: instantColumn().notNull().defaultNow(), updatedAt: instantColumn() });

@@ -1,9 +1,9 @@
 import { bigint, integer, jsonb, pgTable, text } from 'drizzle-orm/pg-core';
-import { instantColumn, sequence } from '#conductor/kernel/db/schema/columns.ts';
+import { instantColumn, sequenceColumn } from '#conductor/kernel/db/schema/columns.ts';
 
 /** The register of conductors: each writes its own row periodically; one that has not for a while is dead. */
 export const conductors = pgTable('conductors', {
-  id: sequence().notNull().unique(),
+  id: sequenceColumn().notNull().unique(),
   /** `BATON_CONDUCTOR_NAME`. */
   hostname: text().primaryKey(),
   /** It works on the nodes of this group only; '' is the group of nodes without one. */

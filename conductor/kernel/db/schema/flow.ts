@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { bigint, boolean, check, index, integer, jsonb, pgTable, text, uniqueIndex, uuid } from 'drizzle-orm/pg-core';
-import { instantColumn, sequence } from '#conductor/kernel/db/schema/columns.ts';
+import { instantColumn, sequenceColumn } from '#conductor/kernel/db/schema/columns.ts';
 import { ofNode } from '#conductor/kernel/db/schema/node.ts';
 import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import type {
@@ -146,7 +146,7 @@ export type FlowStepInsert = typeof flowSteps.$inferInsert;
 export const flowEvents = pgTable(
   'flow_events',
   {
-    id: sequence().primaryKey(),
+    id: sequenceColumn().primaryKey(),
     /** The step's, which goes with its flow: a reference of its own would be looked up for each event. */
     flowUuid: uuid().notNull(),
     stepUuid: uuid()

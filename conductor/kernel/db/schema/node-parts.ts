@@ -1,5 +1,5 @@
 import { bigint, boolean, jsonb, pgTable, primaryKey, text, uniqueIndex, uuid } from 'drizzle-orm/pg-core';
-import { instantColumn, sequence, timeColumns } from '#conductor/kernel/db/schema/columns.ts';
+import { instantColumn, sequenceColumn, timeColumns } from '#conductor/kernel/db/schema/columns.ts';
 import { ofNode } from '#conductor/kernel/db/schema/node.ts';
 import { portgroups, ports } from '#conductor/kernel/db/schema/port.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
@@ -70,7 +70,7 @@ export type BiosSettingRow = typeof biosSettings.$inferSelect;
 export const nodeVifs = pgTable(
   'node_vifs',
   {
-    id: sequence().primaryKey(),
+    id: sequenceColumn().primaryKey(),
     nodeUuid: ofNode().notNull(),
     vifId: text().notNull(),
     /** Where it was asked for; neither = where there is room. */

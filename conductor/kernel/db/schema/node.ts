@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { type AnyPgColumn, bigint, boolean, index, integer, jsonb, pgTable, text, uuid } from 'drizzle-orm/pg-core';
 import { allocations } from '#conductor/kernel/db/schema/allocation.ts';
-import { identity, instantColumn, timeColumns } from '#conductor/kernel/db/schema/columns.ts';
+import { identityColumns, instantColumn, timeColumns } from '#conductor/kernel/db/schema/columns.ts';
 import type { WipeRequest } from '#conductor/model/flows/flow-states.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { RecordedOsDisk, SparedDisk } from '#conductor/model/known-disk.ts';
@@ -10,7 +10,7 @@ import type { ProvisionState } from '#conductor/model/provision-states.ts';
 
 /** Enclosures, each for several nodes. */
 export const chassis = pgTable('chassis', {
-  ...identity(),
+  ...identityColumns(),
   description: text(),
   extra: jsonb().$type<Record<string, unknown>>().notNull().default({}),
   ...timeColumns(),
@@ -28,7 +28,7 @@ export function hasTarget(
 export const nodes = pgTable(
   'nodes',
   {
-    ...identity(),
+    ...identityColumns(),
     name: text().unique(),
     driver: text().notNull(),
     driverInfo: jsonb().$type<JsonObject>().notNull().default({}),
@@ -141,7 +141,7 @@ export const nodeLeases = pgTable('node_leases', {
 export const nodeHistory = pgTable(
   'node_history',
   {
-    ...identity(),
+    ...identityColumns(),
     nodeUuid: ofNode().notNull(),
     createdAt: instantColumn().notNull().defaultNow(),
     severity: text().$type<'INFO' | 'ERROR'>().notNull(),

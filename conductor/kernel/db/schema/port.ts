@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { boolean, index, integer, jsonb, pgTable, text, uniqueIndex, uuid } from 'drizzle-orm/pg-core';
-import { identity, instantColumn, timeColumns } from '#conductor/kernel/db/schema/columns.ts';
+import { identityColumns, instantColumn, timeColumns } from '#conductor/kernel/db/schema/columns.ts';
 import { ofNode } from '#conductor/kernel/db/schema/node.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { FoundVlans } from '#conductor/model/port-vlans.ts';
@@ -10,7 +10,7 @@ import type { FoundBond, SwitchBond } from '#conductor/model/switch-bond.ts';
 export const portgroups = pgTable(
   'portgroups',
   {
-    ...identity(),
+    ...identityColumns(),
     nodeUuid: ofNode().notNull(),
     name: text().unique(),
     /** Lower-case `aa:bb:cc:dd:ee:ff`. */
@@ -31,7 +31,7 @@ export type PortgroupRow = typeof portgroups.$inferSelect;
 export const ports = pgTable(
   'ports',
   {
-    ...identity(),
+    ...identityColumns(),
     nodeUuid: ofNode().notNull(),
     portgroupUuid: uuid().references(() => portgroups.uuid),
     /** Lower-case `aa:bb:cc:dd:ee:ff`. */

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { boolean, index, integer, pgTable, text, uniqueIndex, uuid } from 'drizzle-orm/pg-core';
-import { identity, instantColumn } from '#conductor/kernel/db/schema/columns.ts';
+import { identityColumns, instantColumn } from '#conductor/kernel/db/schema/columns.ts';
 
 /** Keys that receipts are signed with: one key at a time, and all earlier ones, to verify old receipts with. */
 export const receiptKeys = pgTable(
@@ -26,7 +26,7 @@ export type ReceiptKeyRow = typeof receiptKeys.$inferSelect;
 export const receipts = pgTable(
   'receipts',
   {
-    ...identity(),
+    ...identityColumns(),
     /** A flow has one. */
     flowUuid: uuid().notNull().unique(),
     nodeUuid: uuid().notNull(),

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { bigint, boolean, check, index, integer, jsonb, pgTable, primaryKey, text } from 'drizzle-orm/pg-core';
-import { instantColumn, sequence } from '#conductor/kernel/db/schema/columns.ts';
+import { instantColumn, sequenceColumn } from '#conductor/kernel/db/schema/columns.ts';
 import { remarkColumn } from '#conductor/kernel/db/schema/remark-column.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { ActionClusters } from '#conductor/model/site/action-parameters.ts';
@@ -104,7 +104,7 @@ export type SiteActionNodeRow = typeof siteActionNodes.$inferSelect;
 export const siteActionNotes = pgTable(
   'site_action_notes',
   {
-    id: sequence().primaryKey(),
+    id: sequenceColumn().primaryKey(),
     actionId: ofAction(),
     /** Name of the step; null = the action as a whole. */
     step: text(),
@@ -122,7 +122,7 @@ export type SiteActionNoteRow = typeof siteActionNotes.$inferSelect;
 export const siteActionCommands = pgTable(
   'site_action_commands',
   {
-    id: sequence().primaryKey(),
+    id: sequenceColumn().primaryKey(),
     actionId: ofAction(),
     command: text().$type<'invoke' | 'pause' | 'unpause' | 'stop'>().notNull(),
     user: text(),

@@ -1,5 +1,5 @@
 import { integer, jsonb, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core';
-import { instantColumn, sequence } from '#conductor/kernel/db/schema/columns.ts';
+import { instantColumn, sequenceColumn } from '#conductor/kernel/db/schema/columns.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 
@@ -99,7 +99,7 @@ export type SiteNodeRow = typeof siteNodes.$inferSelect;
 export const plugins = pgTable(
   'plugins',
   {
-    id: sequence().notNull().unique(),
+    id: sequenceColumn().notNull().unique(),
     name: text().notNull(),
     version: text().notNull(),
     title: text(),

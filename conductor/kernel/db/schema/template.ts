@@ -1,10 +1,10 @@
 import { boolean, integer, jsonb, pgTable, text, unique, uuid } from 'drizzle-orm/pg-core';
-import { identity, timeColumns } from '#conductor/kernel/db/schema/columns.ts';
+import { identityColumns, timeColumns } from '#conductor/kernel/db/schema/columns.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 
 /** Steps that an operator prepares under a trait's name; a node whose instance asks for the trait gets them. */
 export const deployTemplates = pgTable('deploy_templates', {
-  ...identity(),
+  ...identityColumns(),
   /** A trait: `CUSTOM_RAID1`. */
   name: text().notNull().unique(),
   extra: jsonb().$type<JsonObject>().notNull().default({}),
@@ -33,7 +33,7 @@ export type DeployTemplateStepRow = typeof deployTemplateSteps.$inferSelect;
 
 /** Steps of a cleaning or a service under the name of a trait, for nodes that have it. */
 export const runbooks = pgTable('runbooks', {
-  ...identity(),
+  ...identityColumns(),
   /** A trait: `CUSTOM_BIOS_UPDATE`. */
   name: text().notNull().unique(),
   disableRamdisk: boolean().notNull().default(false),
@@ -72,7 +72,7 @@ export interface StoredRuleCall {
 
 /** Rules of the API, which inspections apply beside those of the file. */
 export const inspectionRules = pgTable('inspection_rules', {
-  ...identity(),
+  ...identityColumns(),
   description: text(),
   priority: integer().notNull().default(0),
   phase: text().notNull().default('main'),

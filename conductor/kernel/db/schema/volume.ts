@@ -1,10 +1,10 @@
 import { integer, jsonb, pgTable, text, unique } from 'drizzle-orm/pg-core';
-import { identity, timeColumns } from '#conductor/kernel/db/schema/columns.ts';
+import { identityColumns, timeColumns } from '#conductor/kernel/db/schema/columns.ts';
 import { ofNode } from '#conductor/kernel/db/schema/node.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 
 const common = () => ({
-  ...identity(),
+  ...identityColumns(),
   nodeUuid: ofNode().notNull(),
   extra: jsonb().$type<JsonObject>().notNull().default({}),
   ...timeColumns(),

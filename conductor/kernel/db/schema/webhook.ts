@@ -1,11 +1,11 @@
 import { sql } from 'drizzle-orm';
 import { index, integer, jsonb, pgTable, text, uuid } from 'drizzle-orm/pg-core';
-import { identity, instantColumn, sequence, timeColumns } from '#conductor/kernel/db/schema/columns.ts';
+import { identityColumns, instantColumn, sequenceColumn, timeColumns } from '#conductor/kernel/db/schema/columns.ts';
 import type { DeliveryState } from '#conductor/model/site/transitions.ts';
 
 /** Somebody who is notified of what happens to nodes. */
 export const webhooks = pgTable('webhooks', {
-  ...identity(),
+  ...identityColumns(),
   name: text().notNull().unique(),
   url: text().notNull(),
   /** Types of events, or their beginnings (`node`); empty = all. */
@@ -23,7 +23,7 @@ export type WebhookRow = typeof webhooks.$inferSelect;
 export const webhookDeliveries = pgTable(
   'webhook_deliveries',
   {
-    id: sequence().primaryKey(),
+    id: sequenceColumn().primaryKey(),
     webhookUuid: uuid()
       .notNull()
       .references(() => webhooks.uuid, { onDelete: 'cascade' }),

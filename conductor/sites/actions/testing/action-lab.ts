@@ -1,6 +1,6 @@
 import { eq, sql } from 'drizzle-orm';
 import { getAction, type SiteAction } from '#conductor/flows/site-actions/action-store.ts';
-import { anybody } from '#conductor/kernel/caller.ts';
+import { openApiCaller } from '#conductor/kernel/caller.ts';
 import { siteRevisions } from '#conductor/kernel/db/schema/site.ts';
 import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import { listNotes } from '#conductor/sites/actions/action-notes.ts';
@@ -34,7 +34,7 @@ export async function makeAction(
 ): Promise<string> {
   const made = await createAction(
     context,
-    { parameters: {}, ...request, caller: { ...anybody, user: 'ada' } },
+    { parameters: {}, ...request, caller: { ...openApiCaller, user: 'ada' } },
     operations.checkRevision,
   );
   if (!('action' in made)) throw new Error('a plan, and no action');

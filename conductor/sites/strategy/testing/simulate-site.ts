@@ -1,7 +1,7 @@
 import { textRemark } from '#conductor/model/remarks/remark.ts';
 import type { Decision, NodeOutcome, NodePhase, PhaseTimeouts, SiteRun } from '#conductor/model/site/site-run.ts';
 import { applyDecisions, applyOutcomes } from '#conductor/sites/strategy/apply-decisions.ts';
-import { decide, hasEnded } from '#conductor/sites/strategy/decide.ts';
+import { decideGroups, hasEnded } from '#conductor/sites/strategy/decide.ts';
 
 export interface Simulation {
   /** Decides what becomes of a node's phase, and how many beats it takes. Default: done at once. */
@@ -35,10 +35,10 @@ export function simulateSite(start: SiteRun, simulation: Simulation = {}): Simul
   for (let beat = 0; beat < patience; beat += 1) {
     const now = beat * beatMs;
     if (simulation.diesAt?.(beat) === true) {
-      decide(run, now, timeouts);
+      decideGroups(run, now, timeouts);
       run = structuredClone(run);
     }
-    const decisions = decide(run, now, timeouts);
+    const decisions = decideGroups(run, now, timeouts);
     simulation.watch?.(run, decisions, now);
     run = applyDecisions(run, decisions, now);
     for (const decision of decisions) {
