@@ -5,7 +5,13 @@ import { secretsArchive } from '#conductor/boot/ramdisk-files.ts';
 import type { Content } from '#conductor/boot/send-file.ts';
 import type { PredictedBoot } from '#conductor/model/tpm/judge-boot.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { BootMediumLayout, parametersBytes, parametersMark, secretsBytes } from '#shared/wire/boot-medium.ts';
+import {
+  BootMediumLayout,
+  deviceMark,
+  parametersBytes,
+  parametersMark,
+  secretsBytes,
+} from '#shared/wire/boot-medium.ts';
 
 /** Bytes of the medium from `offset` on that a file has from `from` on. */
 interface Piece {
@@ -103,13 +109,18 @@ export async function predictMedium(directory: string, params: BootMediumParams)
   const { text, archive } = ownFiles(params);
   const own: Readonly<Record<string, Buffer>> = { 'node.cfg': text, 'secrets.img': archive };
   const sha256 = (content: Buffer | string): string => createHash('sha256').update(content).digest('hex');
-  const events = measured.events.map((event) =>
-    'text' in event
-      ? { pcr: 8, digest: sha256(event.text.replaceAll(parametersMark, () => params.parameters)), subject: event.text }
-      : { pcr: 9, digest: event.sha256 ?? sha256(own[event.file] ?? ''), subject: event.file },
-  );
-  return { program: measured.program, events };
+  const events = measured.events.map((event) => {
+    if ('file' in event)
+      return { pcr: 9, digests: [event.sha256 ?? sha256(own[event.file] ?? '')], subject: event.file };
+    const text = event.text.replaceAll(parametersMark, () => params.parameters);
+    const texts = text.includes(deviceMark) ? devices.map((device) => text.replaceAll(deviceMark, device)) : [text];
+    return { pcr: 8, digests: texts.map(sha256), subject: event.text };
+  });
+  return { programs: measured.programs, kernel: measured.kernel, events };
 }
+
+/** GRUB's names of the drive that it was loaded from, which depend on what else a machine has. */
+const devices = ['cd', 'hd'].flatMap((kind) => [kind, ...Array.from({ length: 64 }, (_, index) => `${kind}${index}`)]);
 
 /** Puts `content`, which begins at `at`, into those of its bytes that begin at `position`. */
 function overlay(bytes: Buffer, position: number, content: Buffer, at: number): void {

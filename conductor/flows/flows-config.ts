@@ -21,6 +21,10 @@ export interface FlowsConfig extends AgentsConfig, ClusterConfig {
   /** Whether nodes may name a ramdisk that they boot in place of the conductor's. */
   readonly nodeRamdisks: boolean;
   readonly ramdiskDirectory: string;
+  /** Holds iPXE, which machines load over the network. */
+  readonly ipxeDirectory: string;
+  /** Absent: another DHCP server says what machines load. */
+  readonly dhcp?: { readonly tftpDirectory: string } | undefined;
   /** Served below `/images/`. */
   readonly imagesDirectory: string;
   /** Seconds, as the wire has it. */

@@ -6,6 +6,7 @@ import { authenticodeDigest } from '#image-build/ramdisk/authenticode.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import {
   BootMediumLayout,
+  deviceMark,
   type MeasuredMedium,
   parametersBytes,
   parametersMark,
@@ -16,8 +17,8 @@ import {
 const sector = 2048;
 
 /**
- * Read by GRUB's core before anything else. Only CDs are looked at, by their names under BIOS and UEFI: a search would take a
- * file of that name on a disk, which a tenant of before may have written.
+ * Read by GRUB's core under BIOS before anything else. Only CDs are looked at: a search would take a file of that name on a
+ * disk, which a tenant of before may have written.
  */
 const earlyConfiguration = ['cd', 'cd0', 'cd1', 'cd2', 'cd3', 'cd4', 'cd5']
   .map((name) => `set root=${name}\nset prefix=($root)/boot/grub\nconfigfile ($root)/boot/grub/grub.cfg\n`)
@@ -41,17 +42,24 @@ fi
 boot
 `;
 
-const modules = ['iso9660', 'configfile', 'normal', 'linux', 'echo', 'test', 'serial'];
-const platforms = {
-  'i386-pc-eltorito': ['biosdisk'],
-  'x86_64-efi': ['efi_gop', 'efi_uga', 'all_video', 'linuxefi', 'tpm'],
-} as const;
+const biosModules = ['iso9660', 'configfile', 'normal', 'linux', 'echo', 'test', 'serial', 'biosdisk'];
+
+/**
+ * Under UEFI Debian's shim, signed by Microsoft, starts Debian's GRUB for CDs, which starts Debian's kernel: machines with
+ * Secure Boot take it as it is, and others too.
+ */
+const efiPrograms = [
+  { name: 'shim', file: 'usr/lib/shim/shimx64.efi.signed', place: 'BOOTX64.EFI' },
+  { name: 'GRUB', file: 'usr/lib/grub/x86_64-efi-signed/gcdx64.efi.signed', place: 'grubx64.efi' },
+] as const;
 
 /** Places that its reader fills in, in the layout's order. */
 const places: readonly string[] = ['baton/node.cfg', 'baton/secrets.img'];
 
-/** Room for GRUB as a file of a FAT file system, in blocks of 1 KiB. */
-const efiImageKib = 2880;
+/** Bytes of a sector of the FAT file system that UEFI starts from. */
+const fatSector = 512;
+/** Sectors that are added to the programs' for its tables and folders. */
+const fatSectors = 256;
 
 /**
  * Makes `boot-medium.bin` and `boot-medium.json` beside `vmlinuz` and `initrd.img`: a CD that boots them under BIOS and
@@ -62,9 +70,8 @@ export async function makeBootMedium(context: BuildContext, tree: string, output
   const work = join(output, 'boot-medium.work');
   await rm(work, { recursive: true, force: true });
   for (const folder of ['boot/grub', 'baton']) await mkdir(join(work, 'cd', folder), { recursive: true });
-  const cores = await makeCores(context, tree);
-  await writeFile(join(work, 'cd/boot/bios.img'), cores['i386-pc-eltorito']);
-  await makeEfiImage(context, work, cores['x86_64-efi']);
+  await writeFile(join(work, 'cd/boot/bios.img'), await makeBiosCore(context, tree));
+  await makeEfiImage(context, tree, join(work, 'cd/boot/efi.img'));
   await writeFile(join(work, 'cd/boot/grub/grub.cfg'), configuration);
   await writeFile(join(work, 'cd/baton/node.cfg'), '#'.repeat(parametersBytes));
   await writeFile(join(work, 'cd/baton/secrets.img'), Buffer.alloc(secretsBytes));
@@ -87,10 +94,30 @@ export async function makeBootMedium(context: BuildContext, tree: string, output
     ['-quiet', '-R', '-V', 'BATON', '-o', iso, ...bios, ...uefi, ...time, '-graft-points', ...files, join(work, 'cd')],
     { env: { SOURCE_DATE_EPOCH: '315532800', TZ: 'UTC' } },
   );
-  const measured = { program: authenticodeDigest(cores['x86_64-efi']), events: await measuredEvents(output) };
+  const measured = await measure(tree, output);
   await cutOut(iso, { extents: await findFiles(context, iso, [...payload, ...places]), measured }, output);
   await rm(work, { recursive: true });
 }
+
+async function measure(tree: string, output: string): Promise<MeasuredMedium> {
+  const programs = efiPrograms.map(async ({ name, file }) => ({
+    name,
+    sha256: authenticodeDigest(await readFile(join(tree, file))),
+  }));
+  return {
+    programs: await Promise.all(programs),
+    kernel: authenticodeDigest(await readFile(join(output, 'vmlinuz'))),
+    events: [...earlyEvents, ...(await measuredEvents(output))],
+  };
+}
+
+/** Commands of the configuration within Debian's GRUB for CDs (grub2, `debian/build-efi-images`). */
+const earlyEvents = [
+  { text: `[ -z (${deviceMark})/boot/grub -o ! -e (${deviceMark})/boot/grub ]` },
+  { text: `[ -e (${deviceMark})/boot/grub/x86_64-efi/grub.cfg ]` },
+  { text: `[ -e (${deviceMark})/boot/grub/grub.cfg ]` },
+  { text: `source (${deviceMark})/boot/grub/grub.cfg` },
+];
 
 /**
  * Lists the measurements that GRUB's module `tpm` makes of `configuration` under UEFI (GRUB manual 2.06, "Measured Boot"):
@@ -122,31 +149,30 @@ function sha256(bytes: Buffer): string {
 }
 
 /** In the tree of the ramdisk's packages, whose GRUB fits its modules. */
-async function makeCores(
-  context: BuildContext,
-  tree: string,
-): Promise<Readonly<Record<keyof typeof platforms, Buffer>>> {
+async function makeBiosCore(context: BuildContext, tree: string): Promise<Buffer> {
   const folder = join(tree, 'tmp/boot-medium');
   await mkdir(folder, { recursive: true });
   await writeFile(join(folder, 'early.cfg'), earlyConfiguration);
-  const make = async (platform: keyof typeof platforms): Promise<Buffer> => {
-    const files = [`--output=/tmp/boot-medium/${platform}`, '--config=/tmp/boot-medium/early.cfg'];
-    const core = [`--format=${platform}`, '--prefix=/boot/grub', ...modules, ...platforms[platform]];
-    await context.run('chroot', [tree, 'grub-mkimage', ...files, ...core]);
-    return readFile(join(folder, platform));
-  };
-  const cores = { 'i386-pc-eltorito': await make('i386-pc-eltorito'), 'x86_64-efi': await make('x86_64-efi') };
+  const files = ['--output=/tmp/boot-medium/core', '--config=/tmp/boot-medium/early.cfg'];
+  const core = ['--format=i386-pc-eltorito', '--prefix=/boot/grub', ...biosModules];
+  await context.run('chroot', [tree, 'grub-mkimage', ...files, ...core]);
+  const bytes = await readFile(join(folder, 'core'));
   await rm(folder, { recursive: true });
-  return cores;
+  return bytes;
 }
 
-async function makeEfiImage(context: BuildContext, work: string, core: Buffer): Promise<void> {
-  const [image, loader] = [join(work, 'cd/boot/efi.img'), join(work, 'BOOTX64.EFI')];
-  await writeFile(loader, core);
+async function makeEfiImage(context: BuildContext, tree: string, image: string): Promise<void> {
+  const programs = efiPrograms.map(({ file, place }) => ({ path: join(tree, file), place }));
+  const sizes = await Promise.all(programs.map(async ({ path }) => (await stat(path)).size));
+  const sectors = sizes.reduce((sum, size) => sum + Math.ceil(size / fatSector), fatSectors);
+  const tracks = Math.ceil(sectors / 32); // which mformat wants whole
+  await writeFile(image, Buffer.alloc(tracks * 32 * fatSector));
   const env = { SOURCE_DATE_EPOCH: '315532800', TZ: 'UTC', MTOOLS_SKIP_CHECK: '1' };
-  await context.run('mformat', ['-C', '-i', image, '-f', String(efiImageKib), '-N', '0', '::'], { env });
+  const geometry = ['-h', '1', '-s', '32', '-t', String(tracks)];
+  await context.run('mformat', ['-i', image, ...geometry, '-N', '0', '::'], { env });
   await context.run('mmd', ['-i', image, '::EFI', '::EFI/BOOT'], { env });
-  await context.run('mcopy', ['-i', image, loader, '::EFI/BOOT/BOOTX64.EFI'], { env });
+  for (const { path, place } of programs)
+    await context.run('mcopy', ['-i', image, path, `::EFI/BOOT/${place}`], { env });
 }
 
 interface Extent {

@@ -13,6 +13,7 @@ export const situations = [
   'agent_answer',
   'other_ramdisk',
   'boot_not_trusted',
+  'boot_refused',
   'power_switched',
   'step_under_way',
   // its BMC

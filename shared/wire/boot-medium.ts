@@ -11,10 +11,15 @@ const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 /** In the texts of `MeasuredMedium`, the node's kernel parameters. */
 export const parametersMark = '{parameters}';
 
+/** In the same texts, GRUB's name of the device that it was loaded from. */
+export const deviceMark = '{device}';
+
 /** Measurements of a machine with UEFI and a TPM that boots the medium. */
 const MeasuredMedium = z.strictObject({
-  /** Authenticode digest of its loader, hex: the only program in PCR 4. */
-  program: sha256,
+  /** Authenticode digests in PCR 4, in this order. */
+  programs: z.array(z.strictObject({ name: z.string(), sha256 })).min(1),
+  /** The kernel's, which follows under Secure Boot, as often as it is checked. */
+  kernel: sha256,
   /** Commands that extend PCR 8 (`text`) and files that extend PCR 9 (`file`), in this order. */
   events: z.array(
     z.union([

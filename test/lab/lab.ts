@@ -13,7 +13,7 @@ import { openGate } from '#test/lab/gate.ts';
 import { createLabDirectory, type LabDirectory, removeLab, sweepDeadLabs } from '#test/lab/lab-directory.ts';
 import { plugInLinuxSwitch } from '#test/lab/linux-switch/plug-in.ts';
 import { type LabNetwork, labAddresses, startLabNetwork, switchId } from '#test/lab/network.ts';
-import type { DiskBus, Firmware, LabBoot } from '#test/lab/qemu-arguments.ts';
+import type { DiskBus, Firmware, LabBoot, SecureBootKeys } from '#test/lab/qemu-arguments.ts';
 import { type ConductorProcess, startConductor } from '#test/lab/run-conductor.ts';
 import { createVirtualMachine, type VirtualMachine } from '#test/lab/virtual-machine.ts';
 import { startWatchdog } from '#test/lab/watchdog.ts';
@@ -32,6 +32,8 @@ export interface LabNodeOptions {
   readonly disks?: readonly { readonly bus: DiskBus; readonly gib: number }[];
   /** It has a TPM 2.0, with its maker's certificate. */
   readonly tpm?: boolean;
+  /** UEFI alone. Default: without Secure Boot. */
+  readonly secureBoot?: SecureBootKeys;
 }
 
 /** A machine with its BMC, cabled to the switch; not known to the conductor yet. */
@@ -198,7 +200,8 @@ async function startNode(plan: NodePlan, cleanUp: AsyncDisposableStack): Promise
   cleanUp.defer(await serveMachine(machine, machineSocket));
   const startBmc = options.bmc === 'ipmi' ? startIpmiBmc : startRedfishBmc;
   const address = await network.addBmcAddress(index);
-  const bmc = await startBmc(directory, { machineName: name, machineSocket, address });
+  const secureBoot = options.secureBoot !== undefined;
+  const bmc = await startBmc(directory, { machineName: name, machineSocket, address, secureBoot });
   cleanUp.defer(() => bmc.stop());
   const staticAddress =
     options.boot === 'vmedia' ? labAddresses.provisioning.prefix.replace(/0\/24$/, String(20 + index)) : undefined;

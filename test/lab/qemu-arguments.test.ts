@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type QemuMachine, qemuArguments } from '#test/lab/qemu-arguments.ts';
+import { newVariables, type QemuMachine, qemuArguments } from '#test/lab/qemu-arguments.ts';
 
 const machine: QemuMachine = {
   name: 'node0',
@@ -52,3 +52,15 @@ test('only a machine with a TPM has one', () => {
   expect(line).toContain('-device tpm-tis,tpmdev=tpm0');
   expect(qemuArguments(machine, ['pxe', 'disk']).join(' ')).not.toContain('tpm');
 });
+
+test.each(['microsoft', 'own'] as const)(
+  "Secure Boot by %s keys keeps the variables from the machine's system",
+  (keys) => {
+    const line = qemuArguments({ ...machine, secureBoot: keys }, ['disk']).join(' ');
+    expect(line).toContain('q35,graphics=off,smm=on');
+    expect(line).toContain('driver=cfi.pflash01,property=secure,value=on');
+    expect(line).toContain('OVMF_CODE_4M.secboot.fd');
+    expect(newVariables(keys)).not.toBe(newVariables(undefined));
+    expect(qemuArguments(machine, ['disk']).join(' ')).not.toMatch(/secure|smm/);
+  },
+);

@@ -1,6 +1,8 @@
 /** Describes what a machine is made of, and the QEMU command line for it. Pure. */
 
 export type Firmware = 'uefi' | 'bios';
+/** Keys that Secure Boot checks by: Microsoft's, as machines are sold with, or the lab's own (Debian's `snakeoil`). */
+export type SecureBootKeys = 'microsoft' | 'own';
 export type DiskBus = 'virtio' | 'nvme' | 'sata';
 /** How machines get the ramdisk. */
 export type LabBoot = 'pxe' | 'vmedia' | 'http';
@@ -39,6 +41,8 @@ export interface QemuMachine {
   readonly secondCard?: { readonly mac: string; readonly tap: string };
   /** UEFI variables, a copy of this machine's own. */
   readonly variables: string;
+  /** Absent: Secure Boot is off, and there are no keys. */
+  readonly secureBoot?: SecureBootKeys;
   readonly serialLog: string;
   readonly qmpSocket: string;
   /** A TPM 2.0, which is a program of its own: the directory of its state, and the socket by which QEMU speaks to it. */
@@ -57,7 +61,15 @@ export const tcgCpu = 'max,-erms,-fsrm';
  */
 export const labMtu = 9000;
 
-const ovmfCode = '/usr/share/OVMF/OVMF_CODE_4M.fd';
+const ovmf = '/usr/share/OVMF';
+const ovmfCode = `${ovmf}/OVMF_CODE_4M.fd`;
+/** Firmware that keeps its variables from the system needs QEMU's system management mode. */
+const secureCode = `${ovmf}/OVMF_CODE_4M.secboot.fd`;
+
+/** Path of the UEFI variables that a new machine has. */
+export function newVariables(keys: SecureBootKeys | undefined): string {
+  return `${ovmf}/OVMF_VARS_4M${keys === undefined ? '' : { microsoft: '.ms', own: '.snakeoil' }[keys]}.fd`;
+}
 
 /** The arguments for one power-on that tries `bootOrder` in turn; `cdrom` is what is in its virtual drive. */
 export function qemuArguments(
@@ -70,10 +82,17 @@ export function qemuArguments(
   return [
     ['-name', machine.name, '-uuid', machine.uuid],
     // graphics=off: the BIOS and its boot ROMs then write to the serial port
-    ['-machine', 'q35,graphics=off', '-m', String(machine.memoryMib), '-smp', String(machine.cpus)],
+    [
+      '-machine',
+      `q35,graphics=off${machine.secureBoot ? ',smm=on' : ''}`,
+      '-m',
+      String(machine.memoryMib),
+      '-smp',
+      String(machine.cpus),
+    ],
     machine.accelerator === 'kvm' ? ['-accel', 'kvm', '-cpu', 'host'] : ['-accel', 'tcg,thread=multi', '-cpu', tcgCpu],
     ['-nodefaults', '-no-user-config', '-display', 'none', '-vga', 'none'],
-    machine.firmware === 'uefi' ? firmwareFiles(machine.variables) : [],
+    machine.firmware === 'uefi' ? firmwareFiles(machine) : [],
     ['-chardev', `file,id=serial0,path=${machine.serialLog},append=on`, '-serial', 'chardev:serial0'],
     ['-chardev', `socket,id=qmp0,path=${machine.qmpSocket},server=on,wait=off`, '-mon', 'chardev=qmp0,mode=control'],
     ['-netdev', `tap,id=net0,ifname=${machine.tap},script=no,downscript=no,vnet_hdr=off`],
@@ -129,10 +148,11 @@ function tpmArguments(socket: string): string[] {
   ];
 }
 
-function firmwareFiles(variables: string): string[] {
+function firmwareFiles({ variables, secureBoot }: Pick<QemuMachine, 'variables' | 'secureBoot'>): string[] {
   return [
+    ...(secureBoot ? ['-global', 'driver=cfi.pflash01,property=secure,value=on'] : []),
     '-drive',
-    `if=pflash,unit=0,format=raw,readonly=on,file=${ovmfCode}`,
+    `if=pflash,unit=0,format=raw,readonly=on,file=${secureBoot ? secureCode : ovmfCode}`,
     '-drive',
     `if=pflash,unit=1,format=raw,file=${variables}`,
   ];

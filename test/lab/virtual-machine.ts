@@ -9,7 +9,9 @@ import {
   type DiskTrial,
   type Firmware,
   type LabBoot,
+  newVariables,
   type QemuMachine,
+  type SecureBootKeys,
 } from '#test/lab/qemu-arguments.ts';
 import { type QemuRun, startQemu } from '#test/lab/qemu-run.ts';
 import type { SimulatedBoot, SimulatedMachine, SimulatedPowerAction } from '#test/simulators/redfish/machine.ts';
@@ -31,6 +33,8 @@ export interface VirtualMachineOptions {
   readonly disks?: readonly { readonly bus: DiskBus; readonly gib: number }[];
   /** Whether it has a TPM 2.0, with its maker's certificate. */
   readonly tpm?: boolean;
+  /** Default: without Secure Boot. */
+  readonly secureBoot?: SecureBootKeys;
 }
 
 export type PowerOnHook = (bootOrder: readonly BootSource[]) => Promise<void>;
@@ -162,7 +166,7 @@ function prepareFiles(lab: LabDirectory, options: VirtualMachineOptions): QemuMa
     return { path, bus: disk.bus, serial: `LAB${options.name.toUpperCase()}D${index}` };
   });
   const variables = file('variables.fd');
-  if (options.firmware === 'uefi') copyFileSync('/usr/share/OVMF/OVMF_VARS_4M.fd', variables);
+  if (options.firmware === 'uefi') copyFileSync(newVariables(options.secureBoot), variables);
   const serialLog = file('serial.log');
   writeFileSync(serialLog, '');
   return {
@@ -178,6 +182,7 @@ function prepareFiles(lab: LabDirectory, options: VirtualMachineOptions): QemuMa
     tap: options.name,
     ...(options.secondMac === undefined ? {} : { secondCard: { mac: options.secondMac, tap: `${options.name}b` } }),
     variables,
+    ...(options.secureBoot ? { secureBoot: options.secureBoot } : {}),
     serialLog,
     qmpSocket: join(lab.sockets, `${options.name}.qmp`),
     ...(options.tpm ? { tpm: { state: file('tpm'), socket: join(lab.sockets, `${options.name}.tpm`) } } : {}),

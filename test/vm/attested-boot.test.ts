@@ -1,6 +1,7 @@
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { NodeTpmAnswer } from '#conductor/api/attestation.ts';
 import { run } from '#shared/process/run.ts';
@@ -9,7 +10,10 @@ import { labDiagnostics } from '#test/lab/diagnostics.ts';
 import { type Lab, type LabNode, startLab } from '#test/lab/lab.ts';
 import { enrollNode, getNode, provision, waitForState } from '#test/lab/operator.ts';
 
-/** A machine with a TPM under `BATON_ATTESTATION=require`: it boots what it is served, and then something else. */
+/**
+ * A machine as it is sold, with a TPM and Secure Boot by Microsoft's keys, under `BATON_ATTESTATION=require`: it boots what
+ * it is served, and then a ramdisk of which one byte is another.
+ */
 
 const built = join(import.meta.dirname, '../../build/ramdisk');
 let lab: Lab | undefined;
@@ -17,7 +21,7 @@ let directory: string | undefined;
 
 beforeAll(async () => {
   lab = await startLab({
-    nodes: [{ firmware: 'uefi', bmc: 'redfish', boot: 'vmedia', tpm: true }],
+    nodes: [{ firmware: 'uefi', bmc: 'redfish', boot: 'vmedia', tpm: true, secureBoot: 'microsoft' }],
     conductorSettings: { BATON_ATTESTATION: 'require' },
   });
   const { node } = running();
@@ -64,20 +68,21 @@ test('what was served, on firmware that was not seen before, is trusted and work
   await waitForState(lab, node, 'manageable', 14 * 60_000);
   const { verdict, reasons, boot, tpm, accepted, other } = await tpmOf(node.name);
   expect({ verdict, reasons }).toEqual({ verdict: 'trusted', reasons: [] });
-  expect(boot).toMatchObject({ secure_boot: false, programs: [expect.stringMatching(/^[0-9a-f]{64}$/)] });
+  const { measured } = await readLayout(built);
+  const [shim, grub] = measured?.programs ?? [];
+  expect(boot).toMatchObject({
+    secure_boot: true,
+    programs: [shim?.sha256, grub?.sha256, measured?.kernel, measured?.kernel],
+  });
   expect(tpm.certificate).toContain('BEGIN CERTIFICATE');
   expect({ by: accepted.by, boot: accepted.boot, other }).toEqual({ by: null, boot, other: null });
 });
 
-test('an initrd that is not the one of its build is refused before anything is done', async () => {
+test('an initrd of which one byte is another is refused before anything is done', async () => {
   const { lab, node } = running();
   directory = await mkdtemp(join(tmpdir(), 'baton-ramdisk-'));
   await cp(built, directory, { recursive: true });
-  const layout = BootMediumLayout.parse(JSON.parse(await readFile(join(directory, 'boot-medium.json'), 'utf8')));
-  // as if the initrd had been changed since
-  for (const event of layout.measured?.events ?? [])
-    if ('file' in event && event.file === 'initrd.img') Object.assign(event, { sha256: '0'.repeat(64) });
-  await writeFile(join(directory, 'boot-medium.json'), JSON.stringify(layout));
+  await changeOneByte(join(directory, 'initrd.img'));
   await lab.conductor.restart({ BATON_RAMDISK_DIR: directory });
 
   await provision(lab, node, 'clean', cleaning);
@@ -86,3 +91,27 @@ test('an initrd that is not the one of its build is refused before anything is d
   expect((await tpmOf(node.name)).reasons).toEqual([refused]);
   expect((await getNode(lab, node)).last_error).toContain(refused);
 });
+
+async function readLayout(folder: string): Promise<BootMediumLayout> {
+  return BootMediumLayout.parse(JSON.parse(await readFile(join(folder, 'boot-medium.json'), 'utf8')));
+}
+
+/** In the archive with the agent, the initrd's last, whose place has the same size afterwards. */
+async function changeOneByte(initrd: string): Promise<void> {
+  const bytes = await readFile(initrd);
+  const start = bytes.lastIndexOf(zstdMagic);
+  const files = zstdDecompressSync(bytes.subarray(start));
+  // of a script's comment; where one makes the archive longer, the next
+  for (let at = files.indexOf('\n# '); at !== -1; at = files.indexOf('\n# ', at + 1)) {
+    const other = Buffer.from(files);
+    other.write('#', at + 2);
+    const archive = zstdCompressSync(other, { params: { [constants.ZSTD_c_compressionLevel]: 22 } });
+    if (archive.length > bytes.length - start) continue;
+    // the kernel skips zeros
+    await writeFile(initrd, Buffer.concat([bytes.subarray(0, start), archive], bytes.length));
+    return;
+  }
+  throw new Error('no byte of the initrd could be changed');
+}
+
+const zstdMagic = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);

@@ -1,5 +1,6 @@
 import { forgetAgentSession } from '#conductor/agents/agent-session-store.ts';
 import { askForSteps, sameVersions } from '#conductor/agents/ask-agent.ts';
+import { readIpxeSignature } from '#conductor/boot/ipxe-signature.ts';
 import { noteReset } from '#conductor/flows/bmc/bios-left-resets.ts';
 import { askAhead } from '#conductor/flows/bmc/bios-settings-ahead.ts';
 import { isHttpAnswer } from '#conductor/flows/bmc/hold-power.ts';
@@ -14,6 +15,7 @@ import type { BootDevice } from '#conductor/model/power-and-boot.ts';
 import { describeDistrust } from '#conductor/model/tpm/judge-boot.ts';
 import { setOfferedBootDevice } from '#conductor/nodes/boot/boot-device.ts';
 import { bootModeOf, readFirmwareBoot } from '#conductor/nodes/boot/boot-mode.ts';
+import { whyBootIsRefused } from '#conductor/nodes/boot/refused-boot.ts';
 import { bootsByHttp, bootsFromVirtualMedia, networkBootDevice } from '#conductor/nodes/node-interfaces.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
 import { findNodeTpm, isProved } from '#conductor/nodes/tpm/tpm-store.ts';
@@ -27,6 +29,7 @@ export async function powerIntoRamdisk(context: StepContext, reason: string): Pr
   const isVirtual = bootsFromVirtualMedia(context.node);
   // what runs is not switched off for a boot that could not be
   if (isVirtual || bootsByHttp(context.node)) await checkBootMedium(context);
+  await requireTakenBoot(context);
   await setPower(context, 'power off');
   await connectNode(context, { purpose: flowKinds[context.flow.kind].ramdiskNetwork });
   if (isVirtual) await insertBootMedium(context);
@@ -41,6 +44,21 @@ export async function powerIntoRamdisk(context: StepContext, reason: string): Pr
   await context.noteOff();
   await setPower(context, 'power on', { fromSetDevice: true });
   return waitForAgent(context, reason);
+}
+
+/**
+ * Fails before the machine is switched where its firmware is known to refuse the loader, as its BMC says now; another DHCP
+ * server may send another one.
+ * @throws AppError `conflict`
+ */
+async function requireTakenBoot(context: StepContext): Promise<void> {
+  const { node, config, log, signal } = context;
+  if (!config.dhcp) return;
+  const ipxe = await readIpxeSignature(config.dhcp.tftpDirectory);
+  if (whyBootIsRefused(node, ipxe) === undefined) return;
+  const firmware = await readFirmwareBoot(context.bmc(), { log, signal });
+  const refusal = whyBootIsRefused({ ...node, ...firmware }, ipxe);
+  if (refusal !== undefined) throw new AppError('conflict', refusal, { situation: 'boot_refused' });
 }
 
 async function setBootDeviceOnce(context: StepContext, device: BootDevice): Promise<void> {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
 import { biosApplyConfiguration } from '#conductor/flows/driver-steps/bios.ts';
 import { planSteps } from '#conductor/flows/plan/plan-steps.ts';
 import { planWarnings } from '#conductor/flows/plan/view-plan.ts';
@@ -27,6 +28,7 @@ function warnings(
   facts: Partial<PlanFacts>,
   isFastTracked = false,
   unusedRamdisk: UnusedRamdisk = { keys: [] },
+  boot: { readonly refusedBoot?: string; readonly refusedLater?: string } = {},
 ): string {
   const all = { requested: [], drivers: [bios], ...facts };
   const plan = {
@@ -36,7 +38,7 @@ function warnings(
     destroys: { disks: [], protection: [], warnings: [] },
     facts: all,
   };
-  return planWarnings(plan, { kind }, { isFastTracked, unusedRamdisk }).join('\n');
+  return planWarnings(plan, { kind }, { isFastTracked, unusedRamdisk, ...boot }).join('\n');
 }
 
 describe('steps that are done before the ramdisk boots', () => {
@@ -104,4 +106,25 @@ test('a priority that is set for no step is named once the steps are known', () 
   expect(warnings('clean', { priorities: new Map([['bios.apply_configuration', 0]]), advertised: [] })).not.toContain(
     'BATON_CLEAN_STEP_PRIORITIES',
   );
+});
+
+describe('a boot that the firmware refuses', () => {
+  const refused = (kind: FlowKindName, facts: Partial<PlanFacts>, refusedBoot?: string) =>
+    warnings(kind, facts, false, undefined, { ...(refusedBoot ? { refusedBoot } : {}), refusedLater: 'refused later' });
+  const management = { ...bios, interface: 'management', step: 'secure_boot' } as const;
+  const withStep = (on: boolean): Partial<PlanFacts> => ({
+    drivers: [{ ...management, args: z.strictObject({ secure_boot: z.boolean() }) }],
+    requested: [{ interface: 'management', step: 'secure_boot', priority: 0, args: { secure_boot: on } }],
+  });
+
+  test('is warned of where the ramdisk is booted', () => {
+    expect(refused('deploy', {}, 'refused now')).toContain('refused now.');
+    expect(refused('deploy', {})).not.toContain('refused');
+    expect(refused('deploy', { withoutAgent: 'a volume' }, 'refused now')).not.toContain('refused');
+  });
+
+  test('is warned of before a step makes it so, and not where the step ends it', () => {
+    expect(refused('manual_clean', withStep(true))).toContain('management.secure_boot: from then on refused later.');
+    expect(refused('manual_clean', withStep(false), 'refused now')).not.toContain('refused');
+  });
 });

@@ -1,4 +1,5 @@
 import type { PlanView } from '#conductor/api/flows.ts';
+import { readIpxeSignature } from '#conductor/boot/ipxe-signature.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { fakesFlow, simulatedWipe } from '#conductor/flows/log/fakes-flow.ts';
 import { predictSeconds, takesAnyTime, typicalSeconds } from '#conductor/flows/log/step-durations.ts';
@@ -21,6 +22,7 @@ import type { NeutronLook } from '#conductor/networks/neutron/connect-by-neutron
 import { describePort } from '#conductor/networks/switch-driver.ts';
 import { bootModeOf } from '#conductor/nodes/boot/boot-mode.ts';
 import { isFastTracked, type UnusedRamdisk, unusedRamdisk } from '#conductor/nodes/boot/ramdisk-boot.ts';
+import { whyBootIsRefused } from '#conductor/nodes/boot/refused-boot.ts';
 import { inBandPrefix } from '#shared/bios/bios-setting.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 
@@ -71,6 +73,7 @@ export async function viewPlan(
         owedWipe: node.owedWipe,
         fakesWipe: fakesFlow('wipe', node),
         unusedRamdisk: unusedRamdisk(context, node),
+        ...(await readRefusedBoot(context, node)),
       }),
       ...listBmcCertificate(node),
       ...(await lookAtImage(
@@ -79,6 +82,17 @@ export async function viewPlan(
         caller,
       )),
     ],
+  };
+}
+
+async function readRefusedBoot(
+  { config }: Pick<EngineContext, 'config'>,
+  node: NodeRow,
+): Promise<{ readonly refusedBoot?: string | undefined; readonly refusedLater?: string | undefined }> {
+  const ipxe = await readIpxeSignature(config.ipxeDirectory);
+  return {
+    refusedBoot: whyBootIsRefused(node, ipxe),
+    refusedLater: whyBootIsRefused({ ...node, secureBoot: true }, ipxe),
   };
 }
 
@@ -208,6 +222,10 @@ export function planWarnings(
     /** A wipe does nothing at it. */
     readonly fakesWipe?: boolean;
     readonly unusedRamdisk?: UnusedRamdisk;
+    /** The firmware refuses the ramdisk's loader, and why. */
+    readonly refusedBoot?: string | undefined;
+    /** So it would with Secure Boot on. */
+    readonly refusedLater?: string | undefined;
   },
 ): string[] {
   const kind = flowKinds[request.kind];
@@ -225,6 +243,7 @@ export function planWarnings(
     ...warnOfPriorities(plan.facts),
     ...(node.isFastTracked ? warnOfFastTrack(steps) : []),
     ...(steps.some(bootsRamdisk) ? warnOfRamdisk(node.unusedRamdisk) : []),
+    ...warnOfRefusal(steps, node),
     ...warnOfRests(steps),
     ...warnOfLateResets(steps),
     ...(usesDisks && !inventoried
@@ -275,6 +294,17 @@ function warnOfRamdisk({ keys, fault, isRefused }: UnusedRamdisk = { keys: [] })
   if (fault !== undefined && isRefused) return [`No ramdisk is booted: ${fault}.`];
   const why = fault ?? 'with BATON_NODE_RAMDISKS=true the conductor boots deploy_kernel with deploy_ramdisk, over iPXE';
   return [`driver_info.${keys.join(', ')}: not booted, but Baton's own ramdisk (${why}).`];
+}
+
+/** Warns of a boot that the firmware refuses, now or once a step has switched Secure Boot on. */
+function warnOfRefusal(
+  steps: readonly PlannedStep[],
+  { refusedBoot, refusedLater }: Parameters<typeof planWarnings>[2],
+): string[] {
+  const switching = steps.findLast((step) => stepKey(step) === 'management.secure_boot');
+  if (switching?.args['secure_boot'] === true && refusedLater !== undefined)
+    return [`management.secure_boot: from then on ${refusedLater}.`];
+  return steps.some(bootsRamdisk) && !switching && refusedBoot !== undefined ? [`${refusedBoot}.`] : [];
 }
 
 function warnOfFastTrack(steps: readonly PlannedStep[]): string[] {

@@ -56,6 +56,9 @@ export const faultAdvice: Readonly<Record<FaultCode, Advice>> = {
   boot_not_trusted: always(
     'Look at `baton tpm show NODE`: if the change was yours (firmware, mainboard, Secure Boot), accept it by `baton tpm accept NODE` and try again; else the machine runs what nobody has served. Only virtual media and UEFI HTTP boot can be proved.',
   ),
+  boot_refused: always(
+    'Have the machine boot by virtual media or UEFI HTTP (`baton node set NODE boot_interface=http`), whose loader is signed, or switch Secure Boot off by the step `management.secure_boot`. docs/networks.md has the ways.',
+  ),
   power_switched: always(
     'The machine was switched amid the flow, by hand or by another program: leave its power alone until the flow has ended.',
   ),

@@ -14,15 +14,24 @@ const event = (pcr: number, subject: string): BootEvent & { readonly subject: st
   subject,
 });
 const events = [event(9, 'node.cfg'), event(8, 'linuxefi /vmlinuz'), event(9, 'vmlinuz'), event(9, 'initrd.img')];
-const predicted: PredictedBoot = { program: loader, events };
+const [grub, kernel] = [digest('grubx64.efi'), digest('kernel')];
+const predicted: PredictedBoot = {
+  programs: [
+    { name: 'shim', sha256: loader },
+    { name: 'GRUB', sha256: grub },
+  ],
+  kernel,
+  events: events.map((event) => ({ ...event, digests: [digest('on cd1'), event.digest] })),
+};
 const measured: MeasuredBoot = {
   pcrs: { '0': digest('firmware'), '2': digest('roms'), '7': digest('policy') },
   secureBoot: true,
   firmwareVersion: '1.2',
   variables: { SecureBoot: digest('on'), PK: digest('pk'), db: digest('db') },
-  programs: [loader],
+  policy: digest('policy'),
+  programs: [loader, grub, kernel, kernel],
 };
-const known = { ekPublic: 'ours', acceptedBoot: measured };
+const known = { ekPublic: 'ours', acceptedBoot: measured, acceptedBy: null };
 const facts: BootFacts = { ekPublic: 'ours', known, boot: { measured, events }, predicted };
 const boot = (change: Partial<MeasuredBoot>): BootFacts['boot'] => ({ measured: { ...measured, ...change }, events });
 
@@ -46,15 +55,37 @@ describe.each([
   ],
   [
     'Secure Boot off',
-    { boot: boot({ pcrs: { ...measured.pcrs, '7': other }, secureBoot: false }) },
+    { boot: boot({ policy: other, secureBoot: false }) },
     /^Secure Boot was on and is off \(PCR 7\)$/,
   ],
   [
     'a key in db',
-    { boot: boot({ pcrs: { ...measured.pcrs, '7': other }, variables: { ...measured.variables, db: other } }) },
+    { boot: boot({ policy: other, variables: { ...measured.variables, db: other } }) },
     /^Secure Boot's db changed \(PCR 7\)$/,
   ],
-  ['another policy', { boot: boot({ pcrs: { ...measured.pcrs, '7': other } }) }, /^Secure Boot's policy changed/],
+  ['another policy', { boot: boot({ policy: other }) }, /^Secure Boot's policy changed/],
+  [
+    'another policy than the one that an older release has written down',
+    {
+      boot: boot({ pcrs: { ...measured.pcrs, '7': other } }),
+      known: { ...known, acceptedBoot: { ...measured, policy: undefined } },
+    },
+    /^Secure Boot's policy changed/,
+  ],
+  [
+    'another GRUB, on first sight',
+    { boot: boot({ programs: [loader, other, kernel] }), known: undefined },
+    /^GRUB is not the one that was served \(PCR 4\)$/,
+  ],
+  ['no GRUB', { boot: boot({ programs: [loader] }) }, /^GRUB is not the one that was served \(PCR 4\)$/],
+  [
+    'another kernel than the one that was served, though an accepted boot had it',
+    {
+      boot: boot({ programs: [loader, grub, other] }),
+      known: { ...known, acceptedBoot: { ...measured, programs: [loader, grub, other] } },
+    },
+    /^the boot loader has started a program that was not served \(PCR 4\)$/,
+  ],
   [
     'another loader',
     { boot: boot({ programs: [other] }) },
@@ -88,10 +119,10 @@ describe.each([
   ['no log', { boot: { problem: 'it has no log' } }, 'it has no log'],
   ['no prediction', { predicted: { problem: 'iPXE does not measure' } }, 'iPXE does not measure'],
   [
-    'another program before the loader that an accepted boot had, too',
+    'another program before the loader, which the first boot had, too',
     {
-      boot: boot({ programs: [other, loader] }),
-      known: { ...known, acceptedBoot: { ...measured, programs: [other, loader] } },
+      boot: boot({ programs: [other, loader, grub] }),
+      known: { ...known, acceptedBoot: { ...measured, programs: [other, loader, grub] } },
     },
     'the firmware has started 1 more programs than the boot loader that was served (PCR 4)',
   ],
@@ -110,7 +141,25 @@ test('another loader than before is no change where it was served', () => {
 });
 
 test('the served loader twice is more than was served', () => {
-  expect(judgeBoot({ ...facts, boot: boot({ programs: [loader, loader] }) }).verdict).toBe('unknown');
+  expect(judgeBoot({ ...facts, boot: boot({ programs: [loader, loader, grub] }) }).verdict).toBe('unknown');
+});
+
+test('a program before the loader that a person has accepted is in order', () => {
+  const acceptedBoot = { ...measured, programs: [other, loader, grub] };
+  const accepted = { ...facts, known: { ...known, acceptedBoot, acceptedBy: 'anna' } };
+  expect(judgeBoot({ ...accepted, boot: boot({ programs: [other, loader, grub, kernel] }) })).toEqual({
+    verdict: 'trusted',
+    reasons: [],
+  });
+  expect(judgeBoot({ ...accepted, boot: boot({ programs: [digest('third'), loader, grub] }) }).verdict).toBe('changed');
+});
+
+test('without Secure Boot nobody checks the kernel', () => {
+  expect(judgeBoot({ ...facts, boot: boot({ programs: [loader, grub] }) }).verdict).toBe('trusted');
+});
+
+test('whose key a program was checked by is no change, as what is booted is compared itself', () => {
+  expect(judgeBoot({ ...facts, boot: boot({ pcrs: { ...measured.pcrs, '7': other } }) }).verdict).toBe('trusted');
 });
 
 test('a change is told though the rest is not proved', () => {

@@ -4,10 +4,12 @@ import type { BootVerdict } from '#shared/wire/attestation.ts';
 
 /** Measurements of a machine that boots exactly what it was served. */
 export interface PredictedBoot {
-  /** Authenticode digest, hex: the only program that the firmware starts. */
-  readonly program: string;
-  /** All that PCRs 8 and 9 are extended by, in order; `subject` names it to people. */
-  readonly events: readonly { readonly pcr: number; readonly digest: string; readonly subject: string }[];
+  /** Authenticode digests, hex: what is started, in this order. */
+  readonly programs: readonly { readonly name: string; readonly sha256: string }[];
+  /** The kernel's, which follows under Secure Boot, as often as it is checked. */
+  readonly kernel: string;
+  /** All that PCRs 8 and 9 are extended by, in order: one of the digests each; `subject` names it to people. */
+  readonly events: readonly { readonly pcr: number; readonly digests: readonly string[]; readonly subject: string }[];
 }
 
 /** One boot, as its quote and its log prove it. */
@@ -21,7 +23,14 @@ export interface BootFacts {
   /** `TPM2B_PUBLIC` of the endorsement key of the machine that asks, base64. */
   readonly ekPublic: string;
   /** Identity that the node is known by; `undefined` = this is the first time. */
-  readonly known: { readonly ekPublic: string; readonly acceptedBoot: MeasuredBoot | null } | undefined;
+  readonly known:
+    | {
+        readonly ekPublic: string;
+        readonly acceptedBoot: MeasuredBoot | null;
+        /** User who has accepted that boot; null = nobody, it was the first. */
+        readonly acceptedBy: string | null;
+      }
+    | undefined;
   /** A sentence's end where there is no log, or one that does not fit the quote: `it has no event log`. */
   readonly boot: ProvedBoot | { readonly problem: string };
   /** A sentence where it can't be predicted: `iPXE does not measure what it loads`. */
@@ -42,9 +51,8 @@ export function judgeBoot(facts: BootFacts): { readonly verdict: BootVerdict; re
     unproved.push(boot.problem);
   } else {
     const accepted = known?.acceptedBoot;
-    const program = 'problem' in facts.predicted ? undefined : facts.predicted.program;
-    if (accepted) changes.push(...describeChanges(accepted, boot.measured, program));
-    const served = judgeServed(boot, facts.predicted);
+    if (accepted) changes.push(...describeChanges(accepted, boot.measured, servedPrograms(facts.predicted)));
+    const served = judgeServed(boot, facts.predicted, known?.acceptedBy == null ? [] : (accepted?.programs ?? []));
     changes.push(...served.changes);
     unproved.push(...served.unproved);
   }
@@ -57,16 +65,31 @@ export function describeDistrust({ verdict, reasons }: { verdict: BootVerdict; r
   return `the boot is not trusted (${verdict}): ${reasons.join('; ')}`;
 }
 
+function servedPrograms(predicted: BootFacts['predicted']): string[] {
+  return 'problem' in predicted ? [] : [...predicted.programs.map(({ sha256 }) => sha256), predicted.kernel];
+}
+
+/** @param vouched programs that a person has accepted beside what was served, such as an agent of the firmware's own */
 function judgeServed(
   { measured, events }: ProvedBoot,
   predicted: BootFacts['predicted'],
+  vouched: readonly string[],
 ): { readonly changes: readonly string[]; readonly unproved: readonly string[] } {
   if ('problem' in predicted) return { changes: [], unproved: [predicted.problem] };
-  const isServed = measured.programs.includes(predicted.program);
-  if (!isServed) return { changes: ['the boot loader is not the one that was served (PCR 4)'], unproved: [] };
-  const others = measured.programs.length - 1;
+  const { programs, kernel } = predicted;
+  // the last: a boot option may have been tried before
+  const start = measured.programs.lastIndexOf(programs[0]?.sha256 ?? '');
+  if (start === -1) return { changes: ['the boot loader is not the one that was served (PCR 4)'], unproved: [] };
+  const [before, started] = [measured.programs.slice(0, start), measured.programs.slice(start)];
+  const other = programs.find(({ sha256 }, index) => started[index] !== sha256);
+  if (other) return { changes: [`${other.name} is not the one that was served (PCR 4)`], unproved: [] };
+  const more = started.slice(programs.length).filter((sha256) => sha256 !== kernel);
+  const others = before.filter((sha256) => !vouched.includes(sha256)).length;
   return {
-    changes: differences(events, predicted),
+    changes: [
+      ...(more.length === 0 ? [] : ['the boot loader has started a program that was not served (PCR 4)']),
+      ...differences(events, predicted),
+    ],
     unproved:
       others === 0
         ? []
@@ -79,7 +102,7 @@ function differences(events: readonly BootEvent[], predicted: PredictedBoot): st
   return [8, 9].flatMap((pcr) => {
     const seen = events.filter((event) => event.pcr === pcr);
     const expected = predicted.events.filter((event) => event.pcr === pcr);
-    const at = expected.findIndex(({ digest }, index) => seen[index]?.digest !== digest);
+    const at = expected.findIndex(({ digests }, index) => !digests.includes(seen[index]?.digest ?? ''));
     const other = expected[at];
     if (other) return [`${other.subject} of the boot medium is not what was served (PCR ${pcr})`];
     return seen.length > expected.length ? [`the boot loader has done more than was served (PCR ${pcr})`] : [];

@@ -14,6 +14,11 @@ export interface MeasuredBoot {
   /** SHA-256 of UEFI's variables that decide about Secure Boot, by their names: `PK`, `KEK`, `db`, `dbx` … */
   readonly variables: Readonly<Record<string, string>>;
   /**
+   * SHA-256, hex, over PCR 7's digests up to its separator: Secure Boot's state and keys, less whose key each program was
+   * checked by, which differs with what is booted. `undefined`: written down by an older release.
+   */
+  readonly policy?: string | undefined;
+  /**
    * Everything, by digest, hex, that PCR 4 was extended by and that is no fixed word of firmware: the programs that it has
    * started (Authenticode digests of boot loaders, of kernels with an EFI stub), whatever the log calls them.
    */
@@ -22,12 +27,15 @@ export interface MeasuredBoot {
 
 /** Types of events (PC Client Platform Firmware Profile 1.06, 10.4.1). */
 const eventType = { firmwareVersion: 0x8, variable: 0x80000001 } as const;
+/** Separates what the firmware has measured of itself from what it boots (2.3.4). */
+const separator = createHash('sha256').update('\0\0\0\0').digest('hex');
 /** Digests of the fixed words in PCR 4 (2.3.4.5): separators, and that a boot option is tried or has come back. */
-const fixedWords: ReadonlySet<string> = new Set(
-  ['\0\0\0\0', 'Calling EFI Application from Boot Option', 'Returning from EFI Application from Boot Option'].map(
-    (word) => createHash('sha256').update(word).digest('hex'),
+const fixedWords: ReadonlySet<string> = new Set([
+  separator,
+  ...['Calling EFI Application from Boot Option', 'Returning from EFI Application from Boot Option'].map((word) =>
+    createHash('sha256').update(word).digest('hex'),
   ),
-);
+]);
 
 /** Sums a boot up; of an event's data is believed only what its digest proves. Pure. */
 export function summariseBoot(log: EventLog, pcrs: PcrValues): MeasuredBoot {
@@ -48,8 +56,16 @@ export function summariseBoot(log: EventLog, pcrs: PcrValues): MeasuredBoot {
     secureBoot,
     ...(firmwareVersion ? { firmwareVersion } : {}),
     variables: Object.fromEntries(variables),
+    policy: policyOf(log),
     programs: programs.map(({ digest }) => digest),
   };
+}
+
+function policyOf({ events }: EventLog): string {
+  const digests = events.filter(({ pcr }) => pcr === 7).map(({ digest }) => digest);
+  const end = digests.indexOf(separator);
+  const policy = end === -1 ? digests : digests.slice(0, end);
+  return createHash('sha256').update(policy.join('\n')).digest('hex');
 }
 
 function ofType({ events }: EventLog, pcr: number, type: number): BootEvent[] {
@@ -87,11 +103,11 @@ function readText(data: Buffer): string {
 /**
  * Names, as people read them, the differences between an accepted boot and another one of the same machine. PCRs 1, 3, 5 and
  * 6 hold what differs between honest boots, such as the boot order; the programs of PCR 4 are compared one by one. Pure.
- * @param served the program that the machine was served now, which may be another than before
+ * @param served programs that the machine was served now, which may be others than before
  */
-export function describeChanges(accepted: MeasuredBoot, now: MeasuredBoot, served?: string): string[] {
+export function describeChanges(accepted: MeasuredBoot, now: MeasuredBoot, served: readonly string[] = []): string[] {
   const known = new Set(accepted.programs);
-  const strange = [...new Set(now.programs)].filter((digest) => digest !== served && !known.has(digest));
+  const strange = [...new Set(now.programs)].filter((digest) => !served.includes(digest) && !known.has(digest));
   return [
     ...firmwareChanges(accepted, now),
     ...secureBootChanges(accepted, now),
@@ -114,7 +130,8 @@ function firmwareChanges(accepted: MeasuredBoot, now: MeasuredBoot): string[] {
 }
 
 function secureBootChanges(accepted: MeasuredBoot, now: MeasuredBoot): string[] {
-  if (accepted.pcrs['7'] === now.pcrs['7']) return [];
+  const isSame = accepted.policy === undefined ? accepted.pcrs['7'] === now.pcrs['7'] : accepted.policy === now.policy;
+  if (isSame) return [];
   const state = (on: boolean | undefined) => (on === undefined ? 'unknown' : on ? 'on' : 'off');
   const [before, after] = [state(accepted.secureBoot), state(now.secureBoot)];
   const names = new Set([...Object.keys(accepted.variables), ...Object.keys(now.variables)]);

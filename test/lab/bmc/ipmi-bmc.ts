@@ -10,6 +10,8 @@ export interface BmcOptions {
   /** Where `serveMachine` listens. */
   readonly machineSocket: string;
   readonly address: string;
+  /** Whether Secure Boot is on, where the BMC shows it. */
+  readonly secureBoot?: boolean;
 }
 
 /** A BMC that answers, and how a node is told about it. */

@@ -17,6 +17,7 @@ export async function startRedfishBmc(lab: LabDirectory, options: BmcOptions): P
       [join(import.meta.dirname, 'redfish-process.ts')],
       ['--host', options.address, '--port', String(port), '--machine', options.machineSocket],
       ['--username', username, '--password', password],
+      options.secureBoot ? ['--secure-boot'] : [],
     ].flat(),
     { namespace: lab.namespace, directory: lab.path, name: `${options.machineName}-bmc` },
   );

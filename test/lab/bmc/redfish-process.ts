@@ -11,6 +11,7 @@ const { values } = parseArgs({
     machine: { type: 'string', default: '' },
     username: { type: 'string', default: 'admin' },
     password: { type: 'string', default: '' },
+    'secure-boot': { type: 'boolean', default: false },
   },
 });
 const machine = remoteMachine(values.machine);
@@ -28,5 +29,6 @@ const simulator = await startRedfishSimulator({
   },
   username: values.username,
   password: values.password,
+  secureBoot: values['secure-boot'],
 });
 process.stdout.write(`Redfish service at ${simulator.address}\n`);

@@ -33,10 +33,12 @@ export interface ServiceOptions {
   readonly password: string;
   readonly quirks: Quirks;
   readonly counters: Counters;
+  /** Whether Secure Boot is on at first; default off. */
+  readonly secureBoot?: boolean;
 }
 
 /** State that a BMC has in memory. */
-export interface ServiceState extends ServiceOptions {
+export interface ServiceState extends Omit<ServiceOptions, 'secureBoot'> {
   readonly sessions: Map<string, string>;
   readonly tasks: Map<string, { polls: number; readonly failed: boolean; readonly shown?: 'Pending' }>;
   /** Paths that the requests of tasks went to, by the task's id. */

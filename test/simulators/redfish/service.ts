@@ -74,7 +74,7 @@ export function createService(options: ServiceOptions): RedfishService {
     atWork: { count: 0 },
     subscriptions: new Map(),
     pendingBoot: undefined,
-    secureBoot: false,
+    secureBoot: options.secureBoot ?? false,
     secureBootKeys: 'maker',
     clock: undefined,
     media: createSimulatedMedia(),

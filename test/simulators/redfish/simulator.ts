@@ -20,6 +20,8 @@ export interface RedfishSimulatorOptions {
   readonly machine: SimulatedMachine;
   readonly username: string;
   readonly password: string;
+  /** Whether Secure Boot is on at first; default off. */
+  readonly secureBoot?: boolean;
   /** HTTPS with this key and certificate (PEM); HTTP without. */
   readonly tls?: {
     readonly key: string;
