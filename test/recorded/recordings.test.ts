@@ -1,9 +1,10 @@
-import { readdir } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
+import { switchDriverNames } from '#conductor/networks/switches/index.ts';
 import { listFiles, readSources } from '../house/read-sources.ts';
-import { readRecordings } from './read-recordings.ts';
+import { kindsOfSource, readRecordings } from './read-recordings.ts';
 
 /** Every recording has its parts, and a test of its subject that holds its reading against Baton's. */
 
@@ -69,6 +70,39 @@ test("devices' own words do not become fewer", async () => {
       recordings.filter(isOfDevice).length < leastOfDevices[subject as keyof typeof leastOfDevices],
   );
   expect(fewer.map(({ subject }) => subject)).toEqual([]);
+});
+
+/** Folders of a driver's switches, of their LLDP and of sessions with them, where they have another name. */
+const foldersOf: Readonly<Record<string, readonly string[]>> = { 'ios-xe': ['ios-xe', 'ios'] };
+
+/** Tells how many recordings of each kind a driver was held against: `recording 10, composed 5`; `nothing` without any. */
+async function describeSeen(driver: string): Promise<string> {
+  const places = ['switches', 'switch-sessions', 'lldp'].flatMap((subject) =>
+    (foldersOf[driver] ?? [driver]).map((name) => `${subject}/${name}`),
+  );
+  const files = await listFiles(import.meta.dirname, '.', '.yaml');
+  const there = places.filter((place) => files.some((file) => file.startsWith(`${place}/`)));
+  const recordings = (await Promise.all(there.map((place) => readRecordings(place, z.unknown())))).flat();
+  const counts = kindsOfSource.map((kind) => [kind, recordings.filter(({ seen }) => seen === kind).length] as const);
+  return (
+    counts
+      .filter(([, count]) => count > 0)
+      .map((each) => each.join(' '))
+      .join(', ') || 'nothing'
+  );
+}
+
+test('the table of switch drivers says of each what it was held against', async () => {
+  const text = await readFile(join(root, 'docs/networks.md'), 'utf8');
+  const [, table = ''] = /\n\| driver \|.*\| seen \|\n\|[-|]+\n((?:\|.*\n)+)/.exec(text) ?? [];
+  const rows = table
+    .trim()
+    .split('\n')
+    .map((line) => line.split('|').map((cell) => cell.trim()));
+  const said = rows.map((cells) => [cells[1]?.replaceAll('`', ''), cells.at(-2)]);
+  expect(said.map(([driver]) => driver).sort()).toEqual([...switchDriverNames].sort());
+  const found = await Promise.all(said.map(async ([driver = '']) => [driver, await describeSeen(driver)]));
+  expect(said).toEqual(found);
 });
 
 test('a folder without recordings is a mistake, not none', async () => {

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { type FoundVlans, isIsolated, vlanList, vlansIn } from '#conductor/model/port-vlans.ts';
@@ -23,7 +22,7 @@ import { os10 } from '#conductor/networks/switches/os/os10.ts';
 import { aosCxRest } from '#conductor/networks/switches/os/ports/aos-cx-rest.ts';
 import { sonic } from '#conductor/networks/switches/os/sonic.ts';
 import { vlansOf } from '#conductor/networks/switches/ovs-port-rows.ts';
-import { kindsOfSource, type Recording, readRecordings } from '#test/recorded/read-recordings.ts';
+import { type Recording, readRecordings } from '#test/recorded/read-recordings.ts';
 
 /** Each system's own parser reads what its switches print. */
 
@@ -130,16 +129,4 @@ test('each system has recordings that show different things', () => {
   expect(new Set(of.keys())).toEqual(new Set([...systems.map(({ name }) => name), 'ovs']));
   expect(recordings.length).toBeGreaterThanOrEqual(60);
   expect(new Set(recordings.map(({ shows }) => shows)).size).toBe(recordings.length);
-});
-
-test('the guide says of each system what its driver was held against', async () => {
-  const guide = await readFile(new URL('../../../../docs/networks.md', import.meta.url), 'utf8');
-  const rows = [...guide.matchAll(/^\| `([\w-]+)` \|(?:[^|\n]+\|){4} ([\w, ]+) \|$/gm)];
-  const said = new Map(rows.map(([, driver, seen]) => [driver, seen]));
-  const of = Map.groupBy(recordings, ({ name }) => name.split('/')[0] ?? '');
-  const kinds = [...of].map(([driver, its]) => {
-    const seen = kindsOfSource.filter((kind) => its.some(({ seen }) => seen === kind));
-    return [driver, seen.join(', ')] as const;
-  });
-  expect(said).toEqual(new Map(kinds));
 });
