@@ -29,6 +29,11 @@ test.each([
   expect(findMountOver(parseFstab(text), path)?.source).toBe(source);
 });
 
+test('an image may have any number of lines', () => {
+  const many = `${'UUID=x / ext4\n/dev/y /home ext4\n'.repeat(300_000)}UUID=last /home ext4`;
+  expect(findMountOver(parseFstab(many), '/home/a')?.source).toBe('UUID=last');
+});
+
 test.each([
   ['UUID=x', { tag: 'UUID', value: 'x' }],
   ['PARTLABEL=my home', { tag: 'PARTLABEL', value: 'my home' }],

@@ -29,8 +29,8 @@ export function findMountOver(entries: readonly FstabEntry[], path: string): Fst
       (path === point || path.startsWith(`${point}/`)) &&
       (!options.includes('noauto') || options.includes('x-systemd.automount')),
   );
-  const deepest = Math.max(...over.map(({ point }) => point.length));
-  return over.findLast(({ point }) => point.length === deepest);
+  // of one length the order stays
+  return over.toSorted((one, other) => one.point.length - other.point.length).at(-1);
 }
 
 /** A source by one of its tags: `{ tag: 'UUID', value: … }`; `undefined` for one by any other name. Pure. */

@@ -102,7 +102,11 @@ function subvolumeOf(entry: FstabEntry, disk: string, path: string): string | un
   return numbers.length > 0 ? '/' : undefined;
 }
 
-function hidden(path: string, { source, point }: FstabEntry, disk: string): AppError {
+/** Characters of an image's own words in an error. */
+const maxShown = 200;
+
+function hidden(path: string, entry: FstabEntry, disk: string): AppError {
+  const [source, point] = [entry.source, entry.point].map((word) => word.slice(0, maxShown));
   return new AppError(
     'not_supported',
     `the image's /etc/fstab mounts ${source} on ${point}, which is not known as a part of ${disk}: ${path} would be hidden below it; ` +
