@@ -100,7 +100,7 @@ test('the table of switch drivers says of each what it was held against', async 
     .split('\n')
     .map((line) => line.split('|').map((cell) => cell.trim()));
   const said = rows.map((cells) => [cells[1]?.replaceAll('`', ''), cells.at(-2)]);
-  expect(said.map(([driver]) => driver).sort()).toEqual([...switchDriverNames].sort());
+  expect(new Set(said.map(([driver]) => driver))).toEqual(new Set(switchDriverNames));
   const found = await Promise.all(said.map(async ([driver = '']) => [driver, await describeSeen(driver)]));
   expect(said).toEqual(found);
 });

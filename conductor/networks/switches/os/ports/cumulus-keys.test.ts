@@ -43,6 +43,7 @@ test.each([
   'swp',
   '',
   'swp1,all',
+  'eth0,swp1..3',
   'swp1:3',
   'swp[1-',
   '-3',
