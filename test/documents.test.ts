@@ -293,7 +293,9 @@ test('every baton command in a guide is one, with options that it has', async ()
   const given = await Promise.all(
     guides.map(async (path) => {
       const text = (await readFile(join(root, path), 'utf8')).replaceAll('\\\n', ' ');
-      const inBlocks = [...text.matchAll(/^```(?:sh)?\n(.*?)^```/gms)].flatMap(([, block = '']) => block.split('\n'));
+      const inBlocks = [...text.matchAll(/^```(\w*)\n(.*?)^```/gms)].flatMap(([, language = '', block = '']) =>
+        language === '' || language === 'sh' ? block.split('\n') : [],
+      );
       const inLine = [...text.replaceAll(/^```.*?^```/gms, '').matchAll(/`([^`\n]+)`/g)].map(([, code = '']) => code);
       return [...inBlocks, ...inLine]
         .flatMap((code) => code.replace(/ +#.*/, '').split('&&'))

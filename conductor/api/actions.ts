@@ -89,7 +89,8 @@ const Group = z.strictObject({
     }),
   ),
   waiting_for: z.array(z.string()).meta({
-    description: 'Of one that has not begun: names of groups, or what else; empty = it begins at the next beat.',
+    description:
+      'Of one that has not begun: names of groups, or what else; empty = it begins at the next beat. Of one whose nodes are begun in parts: why it begins no further node.',
   }),
   member_count: wholeNumber,
   members: z.array(z.string()).exactOptional().meta({ description: 'With members=true.' }),

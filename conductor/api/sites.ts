@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { type Answer, json, nullableText, time, wholeNumber } from '#conductor/api/values.ts';
+import { weekdays } from '#conductor/model/site/rollout.ts';
 
 /** Answers about a site's documents, revisions, plugins, credentials, groups. */
 
@@ -130,6 +131,9 @@ const Selector = z.strictObject({
   rack_names: z.array(z.string()).optional(),
 });
 
+/** A number of nodes, or a share of the group's: `10%`. */
+const nodeCount = z.union([wholeNumber, z.string()]);
+
 export const SiteGroups = z
   .strictObject({
     revision: wholeNumber,
@@ -152,6 +156,19 @@ export const SiteGroups = z
         deploy_as_prepared: z.boolean().optional(),
         prepare_timeout: z.number().optional(),
         deploy_timeout: z.number().optional(),
+        canary: z.strictObject({ nodes: wholeNumber, stay_seconds: wholeNumber }).optional(),
+        batch: z.array(nodeCount).optional(),
+        max_unavailable: z.array(z.strictObject({ nodes: nodeCount, per: z.string().optional() })).optional(),
+        order: z.strictObject({ by: z.string(), manner: z.enum(['together', 'spread']) }).optional(),
+        pause_on: z.strictObject({ failed_nodes: nodeCount.optional(), same_cause: wholeNumber.optional() }).optional(),
+        window: z
+          .strictObject({
+            from: z.string(),
+            to: z.string(),
+            days: z.array(z.enum(weekdays)).optional(),
+            zone: z.string(),
+          })
+          .optional(),
         members: z.array(z.string()),
       }),
     ),

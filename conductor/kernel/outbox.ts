@@ -17,7 +17,7 @@ export const webhookEvents = {
   'allocation.state':
     'An allocation has become active, has failed or was deleted (`deleted`): `allocation` (`uuid`, `name`), `state`, `last_error`, `node_uuid`.',
   'site.action':
-    'A site action has been made or has ended: `action` (`id`, `name`), `state` of its flow (`running`, `succeeded`, `failed`, `aborted`), `error`, `user`, `revision`; only to webhooks without a project.',
+    'A site action has been made, has paused by itself (`running`, with the reason as `error`) or has ended: `action` (`id`, `name`), `state` of its flow (`running`, `succeeded`, `failed`, `aborted`), `error`, `user`, `revision`; only to webhooks without a project.',
 } as const;
 
 type WebhookEventType = keyof typeof webhookEvents;

@@ -22,17 +22,18 @@ const recordset = (rows: readonly unknown[]) => sql`${JSON.stringify(storableJso
 
 /** Writes the groups and nodes of an action that has none yet. */
 export async function insertRun(tx: Transaction, actionId: string, run: SiteRun): Promise<void> {
-  const groups = run.groups.map(({ definition, members, stage }, position) => ({
+  const groups = run.groups.map(({ definition, members, stage, rollout }, position) => ({
     position,
     name: definition.name,
     definition,
     members,
     stage,
+    rollout,
   }));
   await tx.execute(sql`
-    insert into site_action_groups (action_id, position, name, definition, members, stage)
-    select ${actionId}::text, position, name, definition, members, stage from jsonb_to_recordset(${recordset(groups)})
-      as made(position integer, name text, definition jsonb, members jsonb, stage text)`);
+    insert into site_action_groups (action_id, position, name, definition, members, stage, rollout)
+    select ${actionId}::text, position, name, definition, members, stage, rollout from jsonb_to_recordset(${recordset(groups)})
+      as made(position integer, name text, definition jsonb, members jsonb, stage text, rollout jsonb)`);
   await tx.execute(sql`
     insert into site_action_nodes (action_id, name)
     select ${actionId}::text, value from jsonb_array_elements_text(${recordset([...run.nodes.keys()])})`);
@@ -72,7 +73,7 @@ function listActionNodes(db: Queryable, actionId: string): Promise<SiteActionNod
 }
 
 function groupRun(row: SiteActionGroupRow): GroupRun {
-  const { definition, members, stage, misses, reason, prepareStartedAt, preparedAt, deployStartedAt } = row;
+  const { definition, members, stage, misses, reason, prepareStartedAt, preparedAt, deployStartedAt, rollout } = row;
   return {
     definition,
     members,
@@ -82,6 +83,7 @@ function groupRun(row: SiteActionGroupRow): GroupRun {
     ...(prepareStartedAt === null ? {} : { prepareStartedAt: prepareStartedAt.getTime() }),
     ...(preparedAt === null ? {} : { preparedAt: preparedAt.getTime() }),
     ...(deployStartedAt === null ? {} : { deployStartedAt: deployStartedAt.getTime() }),
+    ...(rollout === null ? {} : { rollout }),
   };
 }
 
@@ -110,24 +112,27 @@ export async function recordRun(tx: Transaction, actionId: string, before: SiteR
 }
 
 async function recordGroups(tx: Transaction, actionId: string, groups: readonly GroupRun[]): Promise<void> {
-  const rows = groups.map(({ definition, stage, reason, misses, prepareStartedAt, preparedAt, deployStartedAt }) => ({
-    name: definition.name,
-    stage,
-    reason,
-    misses,
-    prepare_started_at: instant(prepareStartedAt),
-    prepared_at: instant(preparedAt),
-    deploy_started_at: instant(deployStartedAt),
-  }));
+  const rows = groups.map(
+    ({ definition, stage, reason, misses, prepareStartedAt, preparedAt, deployStartedAt, rollout }) => ({
+      name: definition.name,
+      stage,
+      reason,
+      misses,
+      prepare_started_at: instant(prepareStartedAt),
+      prepared_at: instant(preparedAt),
+      deploy_started_at: instant(deployStartedAt),
+      rollout,
+    }),
+  );
   await tx.execute(sql`
     update site_action_groups as kept
     set stage = now_is.stage, reason = now_is.reason, misses = now_is.misses,
       prepare_started_at = now_is.prepare_started_at, prepared_at = now_is.prepared_at,
-      deploy_started_at = now_is.deploy_started_at,
+      deploy_started_at = now_is.deploy_started_at, rollout = now_is.rollout,
       ended_at = case when now_is.stage in ('success', 'failure') then coalesce(kept.ended_at, now()) end
     from jsonb_to_recordset(${recordset(rows)}) as now_is(
       name text, stage text, reason text, misses jsonb, prepare_started_at timestamptz, prepared_at timestamptz,
-      deploy_started_at timestamptz)
+      deploy_started_at timestamptz, rollout jsonb)
     where kept.action_id = ${actionId} and kept.name = now_is.name`);
 }
 

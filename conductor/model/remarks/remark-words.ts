@@ -42,6 +42,13 @@ interface Doing {
   readonly doing: Remark;
 }
 
+interface Nodes {
+  readonly nodes: readonly string[];
+}
+interface Canaries extends Nodes {
+  readonly seconds: number;
+}
+
 /** Words for what is asked for, which differ by where it is typed. */
 export interface Dialect {
   readonly bufferMode: (mode: 'append' | 'replace') => string;
@@ -123,8 +130,15 @@ export const remarkWords = {
     'as they are: take the RAID out of its document and start update_site; or give the kept disks up: redeploy_server ' +
     'without preserve-local-storage wipes them all and builds it',
   'deployed-by-other': ({ whose }: { readonly whose: string }) => `${whose} deploys it`,
-  'flow-failed': ({ error, node }: { readonly error: string; readonly node: string }) =>
-    `${error} (baton watch ${node})`,
+  'flow-failed': ({
+    error,
+    node,
+  }: {
+    readonly error: string;
+    readonly node: string;
+    /** Code of the step's fault, for programs. */
+    readonly fault?: string | undefined;
+  }) => `${error} (baton watch ${node})`,
 
   // … and at work
   flow: describeWork,
@@ -185,6 +199,26 @@ export const remarkWords = {
     `gets no further for ${hours === 1 ? 'an hour' : `${hours} hours`}: ${describeRemark(doing)}`,
   undocumented: ({ differs, error }: { readonly differs: readonly string[]; readonly error: Remark | undefined }) =>
     [...(error === undefined ? [] : [describeRemark(error)]), `not as documented: ${differs.join(', ')}`].join('; '),
+
+  // why a rollout begins no further node
+  'rollout-window': ({ opens }: { readonly opens: string }) => `its window, which opens ${opens}`,
+  'canaries-begun': ({ nodes, seconds }: Canaries) =>
+    `its canaries ${nodes.join(', ')}, which come first and must stay in service for ${seconds} s`,
+  'canaries-watched': ({ nodes, seconds, since }: Canaries & { readonly since: string }) =>
+    `canary ${nodes.join(', ')}, in service since ${since}, to stay so for ${seconds} s`,
+  'rollout-batch': ({ size, atWork }: { readonly size: number; readonly atWork: number }) =>
+    `a batch of ${size}, of which ${atWork} have not ended`,
+  'rollout-out': ({ where, out, most }: { readonly where: string; readonly out: number; readonly most: number }) =>
+    `${where}, which has ${out} of at most ${most} nodes out`,
+  // … and why it has paused the action
+  'canary-failed': ({ node }: { readonly node: string }) => `canary ${node} failed`,
+  'canary-lost': ({ node, why }: { readonly node: string; readonly why: string }) =>
+    `canary ${node} is no longer in service: ${why}`,
+  'many-failed': ({ nodes }: Nodes) => `${nodes.length} of its nodes failed: ${nameSome(nodes, 5)}`,
+  'same-cause': ({ nodes, cause }: Nodes & { readonly cause: string }) =>
+    `${nodes.length} of its nodes failed for the same cause, ${cause}: ${nameSome(nodes, 5)}`,
+  'rollout-stuck': ({ nodes }: Nodes) =>
+    `as many nodes as may be out have failed: ${nameSome(nodes, 5)}; unpause begins others in spite of them`,
 
   // what a step at a cluster has found
   'cordoned-already': ({ node }: { readonly node: string }) => `Node ${node} is cordoned already`,

@@ -1,4 +1,5 @@
 import type { Remark } from '#conductor/model/remarks/remark.ts';
+import type { Rollout, RolloutRules } from '#conductor/model/site/rollout.ts';
 import { isFinal, type Transitions } from '#conductor/model/site/transitions.ts';
 
 /**
@@ -51,7 +52,7 @@ export interface Selector {
 }
 
 /** A group as the strategy's document has it, checked. */
-export interface GroupDefinition {
+export interface GroupDefinition extends RolloutRules {
   readonly name: string;
   readonly critical: boolean;
   readonly depends_on: readonly string[];
@@ -89,6 +90,8 @@ export interface GroupRun {
   /** Its criteria were met after prepare. */
   readonly preparedAt?: number;
   readonly deployStartedAt?: number;
+  /** Absent = it begins all that it may at once, and pauses for nothing. */
+  readonly rollout?: Rollout;
 }
 
 /** It has begun and not ended. */
@@ -145,7 +148,13 @@ export type Decision =
    * nothing of its is at work. The nodes' work is broken off; each ends as a failure with that reason once it is at rest.
    * There may be none, when it was the group's waiting nodes that the time was too short for.
    */
-  | { readonly kind: 'cancel'; readonly group: string; readonly nodes: readonly string[]; readonly reason: string };
+  | { readonly kind: 'cancel'; readonly group: string; readonly nodes: readonly string[]; readonly reason: string }
+  /** Its canaries are all in service, or have been so for long enough. */
+  | { readonly kind: 'canaries'; readonly group: string; readonly are: 'in service' | 'passed' }
+  /** No further node of the group is begun for that reason; absent = for none. */
+  | { readonly kind: 'wait'; readonly group: string; readonly reason?: Remark }
+  /** Too much has gone wrong: the whole action pauses until a person says how it goes on. */
+  | { readonly kind: 'pause'; readonly group: string; readonly reason: Remark };
 
 /** Outcome of a look at a node's phase. */
 export type NodeOutcome =

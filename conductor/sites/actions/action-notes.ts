@@ -224,6 +224,15 @@ function noteDecision(group: GroupRun, decision: Decision): Note {
     const text = `${decision.phase} begins on ${countNodes(decision.nodes.length)}: ${nameNodes(decision.nodes)}`;
     return { step, subject, verbosity: 3, text };
   }
+  if (decision.kind === 'canaries') return { step, subject, verbosity: 2, text: `canaries ${decision.are}` };
+  if (decision.kind === 'wait') {
+    const text = decision.reason ? `begins no more for now: ${describeRemark(decision.reason)}` : 'begins the rest';
+    return { step, subject, verbosity: 3, text };
+  }
+  if (decision.kind === 'pause') {
+    const text = `paused by itself: ${describeRemark(decision.reason)}; unpause goes on, stop ends the action`;
+    return { step, subject, verbosity: 1, text };
+  }
   const text = `broken off on ${countNodes(decision.nodes.length)}: ${nameNodes(decision.nodes)}: ${decision.reason}`;
   return { step, subject, verbosity: 2, text };
 }

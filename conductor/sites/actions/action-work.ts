@@ -8,6 +8,7 @@ import type { Note } from '#conductor/sites/actions/action-notes.ts';
 import { teardownOrder } from '#conductor/sites/actions/plan-teardown-run.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import { advanceNodes } from '#conductor/sites/nodes/advance-nodes.ts';
+import { findOutOfService } from '#conductor/sites/nodes/find-out-of-service.ts';
 import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
 import { relabelNodes } from '#conductor/sites/nodes/relabel-nodes.ts';
 import { verifyNodes } from '#conductor/sites/nodes/verify-nodes.ts';
@@ -114,9 +115,17 @@ export interface SiteOperations {
   readonly advanceNodes: typeof advanceNodes;
   readonly verifyNodes: typeof verifyNodes;
   readonly relabelNodes: typeof relabelNodes;
+  readonly findOutOfService: typeof findOutOfService;
 }
 
-export const siteOperations: SiteOperations = { checkRevision, readRevision, advanceNodes, verifyNodes, relabelNodes };
+export const siteOperations: SiteOperations = {
+  checkRevision,
+  readRevision,
+  advanceNodes,
+  verifyNodes,
+  relabelNodes,
+  findOutOfService,
+};
 
 /** How a claimed action has its nodes torn down, with the clusters that were settled when it was validated. */
 export async function readTeardownOrder({

@@ -15,11 +15,14 @@ import {
   type StepEnd,
   writeUnderLease,
 } from '#conductor/sites/actions/action-work.ts';
+import { pauseByItself } from '#conductor/sites/actions/control-action.ts';
 import {
+  pauseIn,
   prolongPhases,
   type Settled,
   settleRun,
   stopReason,
+  watchedCanaries,
   workingNodes,
 } from '#conductor/sites/actions/settle-run.ts';
 import type { Turn } from '#conductor/sites/nodes/advance-nodes.ts';
@@ -143,8 +146,9 @@ async function beatOnce(
     orders.length === 0 ? new Map() : await operations.advanceNodes(context, { action, site, orders });
   context.checkpoint('acted');
   const after = applyOutcomes(state.run, outcomes);
+  const outOfService = await operations.findOutOfService(context.db, watchedCanaries(after));
   const settle = (run: SiteRun, wanted: FlowRequest): Settled =>
-    settleRun(run, { request: wanted, now: work.now(), timeouts: site.timeouts });
+    settleRun(run, { request: wanted, now: work.now(), timeouts: site.timeouts, outOfService });
   const foreseen = settle(after, request);
   const doing = doingOf(outcomes, orders, state.seen);
   const changes = [...doing].filter(([name, remark]) => !isDeepStrictEqual(state.doing.get(name), remark));
@@ -162,6 +166,8 @@ async function beatOnce(
     const resumed = prolongPhases(after, pausedMs);
     const settled = pausedMs > 0 || asked !== request ? settle(resumed, asked) : foreseen;
     await recordRun(tx, action.id, state.run, settled.run);
+    const pause = pauseIn(settled.decisions);
+    if (pause) await pauseByItself(tx, action, pause);
     if (isDoingDue) {
       await recordDoing(
         tx,

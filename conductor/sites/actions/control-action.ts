@@ -7,8 +7,11 @@ import {
   selectActions,
 } from '#conductor/flows/site-actions/action-store.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
+import type { Transaction } from '#conductor/kernel/db/open.ts';
 import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
-import { addNotes } from '#conductor/sites/actions/action-notes.ts';
+import { describeRemark } from '#conductor/model/remarks/remark-words.ts';
+import type { Decision } from '#conductor/model/site/site-run.ts';
+import { addNotes, notifyOfAction } from '#conductor/sites/actions/action-notes.ts';
 import { stopReason } from '#conductor/sites/actions/settle-run.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -48,6 +51,17 @@ export async function controlAction(
     await notifyRunners(tx);
   });
   log.info({ action: id, verb, user }, 'site action controlled');
+}
+
+/** Has an action pause because too much has gone wrong: an operator decides how it goes on, as after a pause of theirs. */
+export async function pauseByItself(
+  tx: Transaction,
+  action: SiteAction,
+  { group, reason }: Extract<Decision, { kind: 'pause' }>,
+): Promise<void> {
+  const held = `paused by itself: group ${group}: ${describeRemark(reason)}`;
+  await updateFlow(tx, action.flowUuid, { held });
+  await notifyOfAction(tx, { ...action, error: held });
 }
 
 function requireControllable(action: SiteAction, verb: ControlVerb): void {

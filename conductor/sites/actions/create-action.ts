@@ -8,7 +8,7 @@ import {
   type SiteAction,
 } from '#conductor/flows/site-actions/action-store.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
-import { isOlderThan } from '#conductor/kernel/conductors/conductor-store.ts';
+import { isOlderThan, workOfRollout } from '#conductor/kernel/conductors/conductor-store.ts';
 import { refusingDuplicates } from '#conductor/kernel/db/faults.ts';
 import { siteActionCommands, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
@@ -21,6 +21,7 @@ import {
   readActionParameters,
   readSiteDefaults,
 } from '#conductor/model/site/action-table.ts';
+import { hasRollout } from '#conductor/model/site/rollout.ts';
 import { errorsIn, type SiteFault } from '#conductor/model/site/site-report.ts';
 import type { SiteRun } from '#conductor/model/site/site-run.ts';
 import { addNotes, type Note, notifyOfAction } from '#conductor/sites/actions/action-notes.ts';
@@ -190,6 +191,7 @@ async function insertAction(context: CreateContext, request: ActionRequest, chec
         contextMarker: request.contextMarker ?? randomUUID(),
         allowIntermediateCommits,
         validations: [...checked.faults],
+        ...(hasParts(checked) ? { needs: workOfRollout } : {}),
         clusters: checked.etcd ? clustersOf(checked.etcd, context.config) : null,
       });
       await insertSiteFlow(tx, { actionId, name, user });
@@ -208,6 +210,10 @@ async function insertAction(context: CreateContext, request: ActionRequest, chec
       error instanceof AppError && error.code === 'conflict' ? await findOpenAction(db, actionsLike(name)) : undefined;
     throw open ? anotherIsOpen(name, open) : error;
   }
+}
+
+function hasParts({ name, site }: Checked): boolean {
+  return actionTable[name].teardown === undefined && site.strategy.groups.some(hasRollout);
 }
 
 function firstNotes(checked: Checked): Note[] {

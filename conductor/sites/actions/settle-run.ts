@@ -41,14 +41,17 @@ export function settleRun(
     /** Milliseconds since 1970. */
     readonly now: number;
     readonly timeouts: PhaseTimeouts;
+    /** Canaries that are no longer in service, with the reason. */
+    readonly outOfService?: ReadonlyMap<string, string>;
   },
 ): Settled {
-  const { request, now, timeouts } = options;
+  const { request, now, timeouts, outOfService = new Map() } = options;
   if (request === 'abort') return stopRun(run, now);
   const taken: Decision[] = [];
   let settled = run;
   for (let round = 0; ; round += 1) {
-    const decisions = decideGroups(settled, now, timeouts, { paused: request === 'hold' });
+    const paused = request === 'hold' || pauseIn(taken) !== undefined;
+    const decisions = decideGroups(settled, now, timeouts, { paused, outOfService });
     if (decisions.length === 0) break;
     if (round === maximumRounds) throw new AppError('internal', `decide on groups: no end after ${round} rounds`);
     settled = applyDecisions(settled, decisions, now);
@@ -56,12 +59,28 @@ export function settleRun(
   }
   const isAtRest = workingNodes(settled).length === 0;
   const isOver = isAtRest && hasEnded(settled);
-  if (isAtRest && !isOver && request === 'run') {
+  const isWaiting = pauseIn(taken) !== undefined || settled.groups.some(({ rollout }) => rollout?.waits !== undefined);
+  if (isAtRest && !isOver && !isWaiting && request === 'run') {
     const open = settled.groups.filter(({ stage }) => !isFinal(groupStages, stage));
     const names = open.map(({ definition, stage }) => `${definition.name} (${stage})`).join(', ');
     throw new AppError('internal', `decide on groups: nothing is at work, and these have not ended: ${names}`);
   }
   return { run: settled, decisions: taken, isOver };
+}
+
+/** Finds the decision that pauses the action, among those that were taken at once. */
+export function pauseIn(decisions: readonly Decision[]): Extract<Decision, { kind: 'pause' }> | undefined {
+  return decisions.find((decision) => decision.kind === 'pause');
+}
+
+/** Canaries that have to stay in service, of groups that wait for that. Pure. */
+export function watchedCanaries({ groups }: SiteRun): readonly string[] {
+  return groups.flatMap(({ rollout }) => {
+    const { canariesSince, canariesPassed, waits } = rollout ?? {};
+    const { nodes } = waits?.arguments ?? {};
+    const isWatched = canariesSince !== undefined && canariesPassed !== true && waits?.code === 'canaries-watched';
+    return isWatched && Array.isArray(nodes) ? nodes.map(String) : [];
+  });
 }
 
 export type WorkingNode = NodeRun & Required<Pick<NodeRun, 'work'>>;

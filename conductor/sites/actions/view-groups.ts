@@ -6,6 +6,7 @@ import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { rowsOf } from '#conductor/kernel/db/query/statement.ts';
 import { siteActionGroups, siteActionNodes } from '#conductor/kernel/db/schema/site-action.ts';
 import { describeRemark, newRemark } from '#conductor/model/remarks/remark-words.ts';
+import type { Rollout } from '#conductor/model/site/rollout.ts';
 import { type GroupDefinition, type GroupStage, isUnderWay, type NodeStatus } from '#conductor/model/site/site-run.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 
@@ -29,8 +30,7 @@ export async function viewGroups(
     .orderBy(asc(siteActionGroups.position));
   const counts = await countMembers(db, action.id);
   const { maxParallelGroups, held, endedAt } = action;
-  const waiting =
-    endedAt === null ? waitingFor(rows, { maxParallelGroups, isPaused: held !== null }) : new Map<string, string[]>();
+  const waiting = endedAt === null ? waitingFor(rows, { maxParallelGroups, held }) : new Map<string, string[]>();
   const groups = rows.map((row): ActionGroupAnswer => {
     const { name, definition, members, size, stage, reason, misses, prepareStartedAt, endedAt: end } = row;
     const { working, ...byStatus } = counts.get(name) ?? noNodes();
@@ -136,16 +136,18 @@ interface WaitingGroup {
   readonly name: string;
   readonly definition: Pick<GroupDefinition, 'depends_on'>;
   readonly stage: GroupStage;
+  readonly rollout?: Rollout | null;
 }
 
 /**
- * Describes for people what groups that have not begun wait for: groups by name, or for a free slot. Of others nothing;
- * nor of one whose turn comes at the next beat. Pure.
+ * Describes for people what groups that have not begun wait for: groups by name, or for a free slot; and of those under
+ * way what keeps further nodes from being begun. Of one whose turn comes at the next beat nothing. Pure.
  * @param maxParallelGroups null = it is not known
+ * @param held the reason why the action is paused; null = it is not
  */
 export function waitingFor(
   groups: readonly WaitingGroup[],
-  { maxParallelGroups, isPaused }: { readonly maxParallelGroups: number | null; readonly isPaused: boolean },
+  { maxParallelGroups, held }: { readonly maxParallelGroups: number | null; readonly held: string | null },
 ): Map<string, string[]> {
   const stages = new Map(groups.map(({ name, stage }) => [name, stage]));
   const atWork = groups.filter(isUnderWay).length;
@@ -153,12 +155,17 @@ export function waitingFor(
     maxParallelGroups !== null && atWork >= maxParallelGroups
       ? [`a free slot: ${atWork} of ${maxParallelGroups} groups at work`]
       : [];
-  const due = isPaused ? ['the end of the pause'] : slot;
-  const waiting = groups.filter(({ stage }) => stage === 'not_started');
+  const pause = held === null ? [] : [held.includes(':') ? `the end of the pause (${held})` : 'the end of the pause'];
   return new Map(
-    waiting.map(({ name, definition }) => {
-      const left = definition.depends_on.filter((each) => stages.get(each) !== 'success');
-      return [name, left.length > 0 ? left : due];
+    groups.flatMap((group): [string, string[]][] => {
+      const { name, definition, stage, rollout } = group;
+      if (stage === 'not_started') {
+        const left = definition.depends_on.filter((each) => stages.get(each) !== 'success');
+        return [[name, left.length > 0 ? left : pause.length > 0 ? pause : slot]];
+      }
+      if (!rollout || !isUnderWay(group)) return [];
+      const rest = rollout.waits ? [describeRemark(rollout.waits)] : [];
+      return [[name, pause.length > 0 ? pause : rest]];
     }),
   );
 }

@@ -2,6 +2,7 @@ import { findDriver } from '#conductor/drivers/table/driver-table.ts';
 import type { SiteFault } from '#conductor/model/site/site-report.ts';
 import type { GroupDefinition, Selector, Strategy } from '#conductor/model/site/site-run.ts';
 import type { ReadNodes } from '#conductor/sites/documents/read-nodes.ts';
+import { unfitRollout } from '#conductor/sites/documents/rollout-fields.ts';
 import {
   documentFault,
   fieldFault,
@@ -110,7 +111,8 @@ export function checkGroups(
     const members = selectIndexed(group.selectors, index);
     // by far the most usual case, and the costliest
     if (grouped.size < nodes.size) for (const name of members) grouped.add(name);
-    faults.push(...groupFaults(document, { group, place, members: members.length }, index));
+    const given = { group, place, members: members.length };
+    faults.push(...groupFaults(document, given, index), ...unfitRollout(document, given, index));
   }
   faults.push(...unmatchedSelectors(document, strategy.groups, index));
   if (grouped.size === nodes.size) return;

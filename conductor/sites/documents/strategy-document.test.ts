@@ -62,6 +62,26 @@ max_parallel_groups: 20
   });
 });
 
+test('a rollout in short and in full', () => {
+  const rules = (more: string) =>
+    strategy(`groups:\n${group('a', `depends_on: [], selectors: [], ${more}`)}`).site?.strategy.groups[0];
+  expect(rules('canary: {}, batch: 5, max_unavailable: 10%')).toMatchObject({
+    canary: { nodes: 1, stay_seconds: 0 },
+    batch: [5],
+    max_unavailable: [{ nodes: '10%' }],
+  });
+  const window = `{from: "22:00", to: "05:00", days: [fri], zone: Europe/Berlin}`;
+  const full = `batch: [1, 5, 25%], max_unavailable: [20%, {nodes: 1, per: rack}],
+    order: {by: rack, manner: spread}, pause_on: {failed_nodes: 3, same_cause: 2}, window: ${window}`;
+  expect(rules(full)).toMatchObject({
+    batch: [1, 5, '25%'],
+    max_unavailable: [{ nodes: '20%' }, { nodes: 1, per: 'rack' }],
+    order: { by: 'rack', manner: 'spread' },
+    pause_on: { failed_nodes: 3, same_cause: 2 },
+    window: { from: '22:00', to: '05:00', days: ['fri'], zone: 'Europe/Berlin' },
+  });
+});
+
 describe('each fault with its path and message', () => {
   test('fields of groups', () => {
     expect(
@@ -86,7 +106,7 @@ max_parallel_group: 2
         "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[0].depends_on: depends_on is missing; it must be a list of group names, [] for none",
         "Error UnknownField DeploymentStrategy deployment-strategy data.groups[0].selectors[0].node_label: node_label is not known here; did you mean node_labels?; there are node_names, node_tags, node_labels, rack_names",
         "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[0].selectors[1].node_tags: node_tags must be a list of tags (given: "web")",
-        "Error UnknownField DeploymentStrategy deployment-strategy data.groups[0].critcal: critcal is not known here; did you mean critical?; there are name, critical, depends_on, selectors, success_criteria, max_parallel_nodes, deploy_as_prepared, prepare_timeout, deploy_timeout",
+        "Error UnknownField DeploymentStrategy deployment-strategy data.groups[0].critcal: critcal is not known here; did you mean critical?; there are name, critical, depends_on, selectors, success_criteria, max_parallel_nodes, deploy_as_prepared, prepare_timeout, deploy_timeout, canary, batch, max_unavailable, order, pause_on, window",
         "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[1].name: name must be text: put it into quotes (given: 3)",
         "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[1].critical: critical must be true or false (given: "perhaps")",
         "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[1].depends_on: depends_on must be a list of group names, [] for none",
@@ -101,6 +121,52 @@ max_parallel_group: 2
         "Error UnknownField DeploymentStrategy deployment-strategy data.max_parallel_group: max_parallel_group is not known here; did you mean max_parallel_groups?; there are groups, max_parallel_groups",
       ]
     `);
+  });
+
+  test('rollouts', () => {
+    const rules = (more: string) => faultTexts(`groups:\n${group('a', `depends_on: [], selectors: [], ${more}`)}`);
+    const wrong = [
+      'canary: {nodes: 0, stay_seconds: -1}',
+      'canary: 1',
+      'batch: [0, 101%, "5"]',
+      'max_unavailable: 0',
+      'max_unavailable: {nodes: 1, per: cabinet}',
+      'order: {by: rack, manner: random}',
+      'pause_on: {}',
+      'pause_on: {same_cause: 1}',
+      'window: {from: "25:00", to: "05:00", zone: Mars/Olympus}',
+      'window: {from: "05:00", to: "05:00", days: [], zone: UTC}',
+      'canary: {}, deploy_as_prepared: false',
+      'canary: {nodes: 2}',
+      'max_unavailable: {nodes: 1, per: "label:pdu"}',
+      'health: {tcp: "a:1"}',
+    ];
+    expect(
+      wrong.flatMap((each) => rules(each).map((text) => text.slice(text.indexOf('data.groups[0].') + 15))),
+    ).toMatchInlineSnapshot(`
+      [
+        "canary.nodes: nodes must be a number of nodes, 1 or more (given: 0)",
+        "canary.stay_seconds: stay_seconds must be a whole number of seconds, 0 or more (given: -1)",
+        "canary: canary must be a mapping (given: 1)",
+        "batch[0]: batch[0] must be a number of nodes, 1 or more, or a share of them such as "10%" (given: 0)",
+        "batch[1]: batch[1] must be a number of nodes, 1 or more, or a share of them such as "10%" (given: "101%")",
+        "batch[2]: batch[2] must be a number of nodes, 1 or more, or a share of them such as "10%" (given: "5")",
+        "max_unavailable: max_unavailable must be a number of nodes, 1 or more, or a share of them such as "10%" (given: 0)",
+        "max_unavailable.per: per must be "rack", or "label:" and the key of a label (given: "cabinet")",
+        "order.manner: manner must be together or spread (given: "random")",
+        "pause_on: pause_on must have failed_nodes or same_cause",
+        "pause_on.same_cause: same_cause must be a number of nodes, 2 or more (given: 1)",
+        "window.from: from must be a time of day in quotes, such as "22:00" (given: "25:00")",
+        "window.zone: zone must be a time zone such as Europe/Berlin (given: "Mars/Olympus")",
+        "window.days: days must be a list of days: mon, tue, wed, thu, fri, sat, sun",
+        "window.to: to must not be the same time as from: nothing would ever begin (given: "05:00")",
+        "deploy_as_prepared: deploy_as_prepared must not be false beside canary, batch, max_unavailable or window, which deploy each node as it is prepared",
+        "canary.nodes: nodes must not be more than the group has nodes, which are 1 (given: 2)",
+        "max_unavailable: max_unavailable names label pdu, which no node has; there are none",
+        "health: health is not known here; there are name, critical, depends_on, selectors, success_criteria, max_parallel_nodes, deploy_as_prepared, prepare_timeout, deploy_timeout, canary, batch, max_unavailable, order, pause_on, window",
+      ]
+    `);
+    expect(wrong.filter((each) => rules(each).length === 0)).toEqual([]);
   });
 
   test('percentages', () => {

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { expectedMessage } from '#conductor/model/expected.ts';
 import type { SiteFault } from '#conductor/model/site/site-report.ts';
 import type { Strategy } from '#conductor/model/site/site-run.ts';
+import { rolloutFaults, rolloutFields } from '#conductor/sites/documents/rollout-fields.ts';
 import { readData, shownText, strictObject } from '#conductor/sites/documents/schema-faults.ts';
 import { documentOf, isMapping, type SiteDocument } from '#conductor/sites/site.ts';
 import { orderGroups } from '#conductor/sites/strategy/plan-site.ts';
@@ -103,6 +104,7 @@ const Group = strictObject({
   deploy_as_prepared: z.boolean(expectedMessage('true or false')).exactOptional(),
   prepare_timeout: seconds,
   deploy_timeout: seconds,
+  ...rolloutFields,
 });
 
 /** `shipyard/DeploymentStrategy/v1`: seed 000, and our extensions (docs/documents.md). */
@@ -115,6 +117,7 @@ const StrategyData = strictObject({
 export function readStrategy(document: SiteDocument, faults: SiteFault[]): Strategy | undefined {
   const data = readData(document, StrategyData, faults);
   if (!data) return undefined;
+  faults.push(...data.groups.flatMap((group, index) => rolloutFaults(document, group, index)));
   const dependencies = orderGroups(data.groups).faults;
   faults.push(...dependencies.map((fault) => ({ ...fault, document: documentOf(document) })));
   return { name: document.name, ...data };

@@ -205,7 +205,12 @@ function remarkOnFlow({ kind, held, onHold, step }: Pick<ObservedFlow, 'kind' | 
 }
 
 /** The first line of a failure, and where the rest of it is. Pure. */
-function remarkOnFailure(node: string, flow: Pick<ObservedFlow, 'kind' | 'error' | 'state'>): Remark {
+function remarkOnFailure(node: string, flow: Pick<ObservedFlow, 'kind' | 'error' | 'state' | 'fault'>): Remark {
   const [first = ''] = (flow.error ?? '').split('\n');
-  return newRemark('flow-failed', { error: first || `${flow.kind} ${flow.state}`, node });
+  const { fault } = flow;
+  return newRemark('flow-failed', {
+    error: first || `${flow.kind} ${flow.state}`,
+    node,
+    ...(fault === undefined ? {} : { fault }),
+  });
 }

@@ -52,6 +52,8 @@ export interface ObservedFlow {
   readonly actionId: string | null;
   readonly requestedBy: string | null;
   readonly error: string | null;
+  /** Code of the fault by which it failed; absent = it has not, or nobody knows. */
+  readonly fault?: string;
   readonly held: string | null;
   readonly onHold: string | null;
   readonly abortRequested: string | null;

@@ -1,4 +1,5 @@
 import { and, desc, eq, inArray, isNotNull, isNull, sql } from 'drizzle-orm';
+import { currentFault } from '#conductor/flows/log/step-fault.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { isAmong } from '#conductor/kernel/db/query/statement.ts';
 import { allocations } from '#conductor/kernel/db/schema/allocation.ts';
@@ -99,12 +100,20 @@ function observedStep(step: StepColumns): ObservedStep {
 /** Each node's last flow, by node; none of them has one under way. */
 export async function readLastFlows(db: Queryable, nodeUuids: readonly string[]): Promise<Map<string, ObservedFlow>> {
   if (nodeUuids.length === 0) return new Map();
+  const { state, waitingFor, error, fault } = flowSteps;
+  const isFailure = and(eq(flowSteps.flowUuid, flows.uuid), eq(state, 'failed'), eq(flowSteps.phase, 'main'));
   const rows = await db
-    .selectDistinctOn([flows.nodeUuid], flowColumns)
+    .selectDistinctOn([flows.nodeUuid], { flow: flowColumns, failed: { state, waitingFor, error, fault } })
     .from(flows)
+    .leftJoin(flowSteps, isFailure)
     .where(isAmong(flows.nodeUuid, nodeUuids))
-    .orderBy(flows.nodeUuid, desc(flows.startedAt));
-  return new Map(rows.map((row) => [row.nodeUuid, toObservedFlow(row, { isOpen: false })]));
+    .orderBy(flows.nodeUuid, desc(flows.startedAt), flowSteps.position);
+  return new Map(
+    rows.map(({ flow, failed }) => {
+      const code = failed && currentFault(failed)?.code;
+      return [flow.nodeUuid, { ...toObservedFlow(flow, { isOpen: false }), ...(code ? { fault: code } : {}) }];
+    }),
+  );
 }
 
 /** Kinds of flows of the action that have succeeded, by node. */

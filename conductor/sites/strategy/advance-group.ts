@@ -1,5 +1,17 @@
-import type { Decision, GroupRun, NodePhase, PhaseTimeouts } from '#conductor/model/site/site-run.ts';
+import { isRolledOut } from '#conductor/model/site/rollout.ts';
+import {
+  type Decision,
+  type GroupDefinition,
+  type GroupRun,
+  groupStages,
+  type NodePhase,
+  type NodeRun,
+  type PhaseTimeouts,
+} from '#conductor/model/site/site-run.ts';
+import { isFinal } from '#conductor/model/site/transitions.ts';
 import { groupOf, nodeOf, type RunDraft } from '#conductor/sites/strategy/apply-decisions.ts';
+import { takeTurns } from '#conductor/sites/strategy/rollout/take-turns.ts';
+import { whyPause } from '#conductor/sites/strategy/rollout/why-pause.ts';
 import { describeMisses, judgeCriteria, type Tally } from '#conductor/sites/strategy/success-criteria.ts';
 
 /** Values that a group is decided on with. */
@@ -8,6 +20,7 @@ interface Scene {
   readonly now: number;
   readonly timeouts: PhaseTimeouts;
   readonly paused: boolean;
+  readonly outOfService: ReadonlyMap<string, string>;
   /** Notes a decision, which holds from then on. */
   readonly emit: (decision: Decision) => void;
 }
@@ -17,6 +30,7 @@ export function advanceGroup(scene: Scene, name: string): void {
   const group = groupOf(scene.draft, name);
   const survey = surveyMembers(scene.draft, group);
   breakOff(scene, group, survey);
+  pauseAfterFailures(scene, group);
   // breaking off has changed both
   if (groupOf(scene.draft, name).reason !== undefined) endTimedOut(scene, name);
   else if (group.stage === 'preparing') prepare(scene, group, survey);
@@ -61,9 +75,37 @@ function deploy(scene: Scene, group: GroupRun, survey: MemberSurvey): void {
   else scene.emit({ kind: 'end group', group: name, stage: 'success', misses: [] });
 }
 
+/** Pauses the action where more would follow; without that the group's criteria say the same at its end. */
+function pauseAfterFailures({ draft, paused, emit }: Scene, group: GroupRun): void {
+  if (paused || !group.rollout) return;
+  const reason = whyPause(group, (name) => nodeOf(draft, name));
+  if (!reason) return;
+  const isLeft = ({ status, work }: NodeRun): boolean =>
+    work === undefined && (status === 'not_started' || status === 'prepared');
+  const isMoreLeft = draft.groups.some(
+    ({ stage, members }) => !isFinal(groupStages, stage) && members.some((name) => isLeft(nodeOf(draft, name))),
+  );
+  if (isMoreLeft) emit({ kind: 'pause', group: group.definition.name, reason });
+}
+
+/** Nodes whose turn it is, and the decisions that go with it. */
+function mayPrepare(
+  { draft, now, outOfService, emit }: Scene,
+  group: GroupRun,
+  survey: MemberSurvey,
+): readonly string[] {
+  if (!group.rollout || !isRolledOut(group.definition)) return survey.untouched;
+  const nodes = (name: string): NodeRun => nodeOf(draft, name);
+  const turns = takeTurns({ group, rollout: group.rollout, nodeOf: nodes, now, outOfService });
+  for (const decision of turns.decisions) emit(decision);
+  return turns.nodes;
+}
+
 /** Begins what may be begun now within the group's limit; what is prepared is finished first. */
-function begin({ paused, emit }: Scene, { definition, stage }: GroupRun, survey: MemberSurvey): void {
-  if (paused || survey.cancelling > 0) return;
+function begin(scene: Scene, group: GroupRun, survey: MemberSurvey): void {
+  const { emit } = scene;
+  const { definition, stage } = group;
+  if (scene.paused || survey.cancelling > 0) return;
   const { name, max_parallel_nodes: limit = Number.POSITIVE_INFINITY } = definition;
   let free = limit - survey.ownPrepares.length - survey.ownDeploys.length;
   const beginSome = (phase: NodePhase, waiting: readonly string[]): void => {
@@ -71,8 +113,17 @@ function begin({ paused, emit }: Scene, { definition, stage }: GroupRun, survey:
     free -= nodes.length;
     if (nodes.length > 0) emit({ kind: 'begin', group: name, phase, nodes });
   };
-  if (stage === 'deploying' || definition.deploy_as_prepared === true) beginSome('deploy', survey.prepared);
-  if (stage === 'preparing') beginSome('prepare', survey.untouched);
+  if (stage === 'deploying' || deploysAsPrepared(definition)) beginSome('deploy', survey.prepared);
+  if (stage === 'preparing') beginSome('prepare', mayPrepare(scene, group, survey));
+}
+
+function deploysAsPrepared(definition: GroupDefinition): boolean {
+  return definition.deploy_as_prepared === true || isRolledOut(definition);
+}
+
+/** Whether its nodes queue: each has its phase's time from its own beginning. */
+function hasQueue(definition: GroupDefinition): boolean {
+  return definition.max_parallel_nodes !== undefined || isRolledOut(definition);
 }
 
 /**
@@ -93,7 +144,7 @@ function breakOff(scene: Scene, group: GroupRun, survey: MemberSurvey): void {
     const counts = [begun, rest].filter((text) => text !== '').join(', ');
     emit({ kind: 'cancel', group: name, nodes, reason: `${phase}: not finished within ${seconds} s (${counts})` });
   };
-  if (definition.max_parallel_nodes !== undefined) {
+  if (hasQueue(definition)) {
     const late = (names: readonly string[], seconds: number): string[] =>
       names.filter((each) => now >= (nodeOf(draft, each).work?.startedAt ?? now) + seconds * 1000);
     const prepares = late(survey.ownPrepares, prepareSeconds);

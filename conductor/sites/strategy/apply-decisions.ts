@@ -1,3 +1,4 @@
+import type { Rollout } from '#conductor/model/site/rollout.ts';
 import {
   type Decision,
   type GroupRun,
@@ -9,6 +10,7 @@ import {
   type SiteRun,
 } from '#conductor/model/site/site-run.ts';
 import { requireTransition } from '#conductor/model/site/transitions.ts';
+import { wasDeployedBefore } from '#conductor/sites/strategy/rollout/take-turns.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /**
@@ -97,10 +99,17 @@ export function applyToDraft(draft: RunDraft, decision: Decision, now: number): 
     }
     case 'end group': {
       const { stage, reason, misses } = decision;
-      change({ stage, misses, ...(reason === undefined ? {} : { reason }) });
+      change({
+        stage,
+        misses,
+        ...(reason === undefined ? {} : { reason }),
+        ...changeRollout(group, { waits: undefined }),
+      });
       for (const name of group.members) {
         const node = nodeOf(draft, name);
-        if (isInService(node)) draft.changed.set(name, { ...node, status: 'success' });
+        // the end of a run does not make less of what was deployed before it
+        if (node.status === 'prepared' && wasDeployedBefore(node))
+          draft.changed.set(name, { ...node, status: 'success' });
       }
       return;
     }
@@ -119,15 +128,38 @@ export function applyToDraft(draft: RunDraft, decision: Decision, now: number): 
       }
       return;
     }
+    case 'canaries': {
+      const { are } = decision;
+      change(
+        changeRollout(
+          group,
+          are === 'passed' ? { canariesPassed: true } : { canariesSince: are === 'in service' ? now : undefined },
+        ),
+      );
+      return;
+    }
+    case 'wait': {
+      change(changeRollout(group, { waits: decision.reason }));
+      return;
+    }
+    case 'pause': {
+      const excused = group.members.filter((name) => nodeOf(draft, name).status === 'failure');
+      change(changeRollout(group, { excused, canariesSince: undefined }));
+      return;
+    }
     default:
       decision satisfies never;
   }
 }
 
-/** Recognizes a node at rest that the site had deployed before: the end of a run does not make less of it. */
-function isInService({ status, work, reason }: NodeRun): boolean {
-  const codes: readonly (string | undefined)[] = ['deployed-already', 'outdated', 'deployed-elsewhere'];
-  return status === 'prepared' && work === undefined && codes.includes(reason?.code);
+/** The group's rollout with the change; `undefined` takes a value away. */
+function changeRollout(
+  { rollout }: GroupRun,
+  more: { readonly [Key in keyof Rollout]?: Rollout[Key] | undefined },
+): Pick<GroupRun, 'rollout'> {
+  if (!rollout) return {};
+  const entries = Object.entries({ ...rollout, ...more }).filter(([, value]) => value !== undefined);
+  return { rollout: { domains: rollout.domains, excused: rollout.excused, ...Object.fromEntries(entries) } };
 }
 
 function nodeToBegin(draft: RunDraft, name: string, phase: NodePhase): NodeRun {

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { textRemark } from '#conductor/model/remarks/remark.ts';
+import { countOf } from '#conductor/model/site/rollout.ts';
 import { reportSite } from '#conductor/model/site/site-report.ts';
-import type { GroupDefinition, NodePhase, SiteRun } from '#conductor/model/site/site-run.ts';
+import type { GroupDefinition, GroupRun, NodePhase, SiteRun } from '#conductor/model/site/site-run.ts';
 import { applyDecisions, applyOutcomes } from '#conductor/sites/strategy/apply-decisions.ts';
 import { decideGroups, hasEnded } from '#conductor/sites/strategy/decide.ts';
 import { planSite } from '#conductor/sites/strategy/plan-site.ts';
@@ -12,14 +13,15 @@ import * as fc from '#test/fuzz/fast-check.ts';
 /** Any site, with groups that overlap and depend on each other, and any fate of its nodes. */
 
 const nodeNames = Array.from({ length: 8 }, (_, index) => `n${index}`);
-const rarely = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: undefined, freq: 1 });
+/** Absent in one of two cases. */
+const maybe = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: undefined, freq: 2 });
 
 const anyGroup = fc.record({
   critical: fc.boolean(),
   depends_on: fc.array(fc.nat({ max: 5 }), { maxLength: 2 }),
   // none is everybody, a stranger is nobody
   members: fc.subarray([...nodeNames, 'stranger']),
-  success_criteria: rarely(
+  success_criteria: maybe(
     fc.record(
       {
         percent_successful_nodes: fc.nat({ max: 100 }),
@@ -29,28 +31,50 @@ const anyGroup = fc.record({
       { requiredKeys: [] },
     ),
   ),
-  max_parallel_nodes: rarely(fc.integer({ min: 1, max: 3 })),
-  deploy_as_prepared: rarely(fc.boolean()),
-  prepare_timeout: rarely(fc.integer({ min: 1, max: 4 })),
-  deploy_timeout: rarely(fc.integer({ min: 1, max: 4 })),
+  max_parallel_nodes: maybe(fc.integer({ min: 1, max: 3 })),
+  deploy_as_prepared: maybe(fc.boolean()),
+  canary: maybe(fc.record({ nodes: fc.integer({ min: 1, max: 2 }), stay_seconds: fc.nat({ max: 3 }) })),
+  batch: maybe(fc.array(fc.constantFrom<number | string>(1, 2, '10%', '50%'), { minLength: 1, maxLength: 3 })),
+  max_unavailable: maybe(
+    fc.array(
+      fc.record(
+        { nodes: fc.constantFrom<number | string>(1, 2, '50%'), per: fc.constantFrom('rack', 'label:pdu') },
+        { requiredKeys: ['nodes'] },
+      ),
+      { minLength: 1, maxLength: 2 },
+    ),
+  ),
+  order: maybe(fc.record({ by: fc.constantFrom('rack', 'label:pdu'), manner: fc.constantFrom('together', 'spread') })),
+  pause_on: maybe(
+    fc.record({ failed_nodes: fc.constantFrom<number | string>(1, 2, '50%'), same_cause: fc.constant(2) }),
+  ),
+  prepare_timeout: maybe(fc.integer({ min: 1, max: 4 })),
+  deploy_timeout: maybe(fc.integer({ min: 1, max: 4 })),
 });
 
-const anySite = fc
-  .record({ groups: fc.array(anyGroup, { maxLength: 6 }), maxParallelGroups: fc.integer({ min: 1, max: 4 }) })
-  .map(({ groups, maxParallelGroups }) => {
-    const definitions = groups.map(({ depends_on: dependencies, members, ...more }, index): GroupDefinition => {
-      const given = Object.fromEntries(Object.entries(more).filter(([, value]) => value !== undefined));
-      return {
-        critical: false,
-        ...given,
-        name: `g${index}`,
-        depends_on: dependencies.filter((each) => each < index).map((each) => `g${each}`),
-        selectors: [{ node_names: members }],
-      };
+/** Three racks, two power feeds; of the last node nobody knows either. */
+const siteNode = (name: string, index: number) =>
+  index === nodeNames.length - 1
+    ? { name, tags: [], labels: {} }
+    : { name, tags: [], labels: { pdu: `p${index % 2}` }, rack: `r${index % 3}` };
+
+const siteOf = (most: number) =>
+  fc
+    .record({ groups: fc.array(anyGroup, { maxLength: most }), maxParallelGroups: fc.integer({ min: 1, max: 4 }) })
+    .map(({ groups, maxParallelGroups }) => {
+      const definitions = groups.map(({ depends_on: dependencies, members, ...more }, index): GroupDefinition => {
+        const given = Object.fromEntries(Object.entries(more).filter(([, value]) => value !== undefined));
+        return {
+          critical: false,
+          ...given,
+          name: `g${index}`,
+          depends_on: dependencies.filter((each) => each < index).map((each) => `g${each}`),
+          selectors: [{ node_names: members }],
+        };
+      });
+      const nodes = new Map(nodeNames.map((name, index) => [name, siteNode(name, index)]));
+      return planSite({ nodes, strategy: { name: 's', groups: definitions, max_parallel_groups: maxParallelGroups } });
     });
-    const nodes = new Map(nodeNames.map((name) => [name, { name, tags: [], labels: {} }]));
-    return planSite({ nodes, strategy: { name: 's', groups: definitions, max_parallel_groups: maxParallelGroups } });
-  });
 
 const fate = fc.record({ state: fc.constantFrom('done' as const, 'failed' as const), beats: fc.nat({ max: 6 }) });
 const anyFates = fc
@@ -67,9 +91,11 @@ const groupIn = (run: SiteRun, name: string) => {
   return group;
 };
 
-const assertAll = (check: (start: SiteRun, simulation: Simulation) => void) => {
+const anySite = siteOf(6);
+
+const assertAll = (check: (start: SiteRun, simulation: Simulation) => void, sites = anySite) => {
   fc.assert(
-    fc.property(anySite, anyFates, (start, outcome) => check(start, { outcome, timeouts })),
+    fc.property(sites, anyFates, (start, outcome) => check(start, { outcome, timeouts })),
     { numRuns: 300 },
   );
 };
@@ -164,9 +190,10 @@ test('decisions that are applied never come again; the same run is decided the s
   assertAll((start, simulation) => {
     simulateSite(start, {
       ...simulation,
-      watch: (stored, decisions, now) => {
-        expect(decideGroups(structuredClone(stored), now, timeouts)).toEqual(decisions);
-        expect(decideGroups(applyDecisions(stored, decisions, now), now, timeouts)).toEqual([]);
+      watch: (stored, decisions, now, paused) => {
+        expect(decideGroups(structuredClone(stored), now, timeouts, { paused })).toEqual(decisions);
+        const isPaused = paused || decisions.some(({ kind }) => kind === 'pause');
+        expect(decideGroups(applyDecisions(stored, decisions, now), now, timeouts, { paused: isPaused })).toEqual([]);
       },
     });
   });
@@ -205,3 +232,70 @@ test('paused: nothing is begun and no time runs out; what is at work rests, and 
     expect([...run.nodes.values()].filter(({ work }) => work)).toEqual([]);
   });
 });
+
+// one group: nodes that several share are begun by whichever of them comes first
+test('a rollout: never more nodes out than allowed, no node beside canaries that have not passed', () => {
+  const violations: unknown[] = [];
+  assertAll((start, simulation) => {
+    simulateSite(start, {
+      ...simulation,
+      watch: (stored, decisions, now) => {
+        const after = applyDecisions(stored, decisions, now);
+        for (const each of decisions) {
+          if (each.kind !== 'begin' || each.phase !== 'prepare') continue;
+          violations.push(...overLimits(after, groupIn(after, each.group), each.nodes));
+        }
+      },
+    });
+  }, siteOf(1));
+  expect(violations).toEqual([]);
+});
+
+/** Limits of the rollout that are broken once these nodes have begun. */
+function overLimits(run: SiteRun, { definition, members, rollout }: GroupRun, nodes: readonly string[]): unknown[] {
+  const { canary, max_unavailable: limits = [] } = definition;
+  const isLiving = (name: string): boolean => {
+    const { status, work } = run.nodes.get(name) ?? {};
+    return work !== undefined || status === 'prepared' || status === 'success';
+  };
+  const isOut = (name: string): boolean => {
+    const { status, work } = run.nodes.get(name) ?? {};
+    const isFailed = status === 'failure' && rollout?.excused.includes(name) !== true;
+    return work !== undefined || status === 'prepared' || isFailed;
+  };
+  const living = members.filter(isLiving).length;
+  const isBeside = canary !== undefined && rollout?.canariesPassed !== true && living > canary.nodes;
+  const broken = limits.flatMap(({ nodes: most, per }) => {
+    const domainOf = (name: string) => (per ? rollout?.domains[per]?.[members.indexOf(name)] : '');
+    const touched = [...Map.groupBy(members, domainOf)].filter(([domain]) =>
+      nodes.some((name) => domainOf(name) === domain),
+    );
+    return touched.filter(([, all]) => all.filter(isOut).length > countOf(most, all.length));
+  });
+  return [...(isBeside ? [{ living, canary }] : []), ...broken];
+}
+
+test('a rollout pauses where more nodes have failed than it goes on after, and begins nothing then', () => {
+  const begun: unknown[] = [];
+  assertAll((start, simulation) => {
+    simulateSite(start, {
+      ...simulation,
+      watch: (stored, decisions, _now, paused) => {
+        const place = paused ? 0 : decisions.findIndex(({ kind }) => kind === 'pause');
+        if (place >= 0) begun.push(...decisions.slice(place).filter(({ kind }) => kind === 'begin'));
+        const stopped = new Set(stored.groups.filter((group) => hasFailedMuch(stored, group)).map(nameOf));
+        begun.push(...decisions.filter((each) => each.kind === 'begin' && stopped.has(each.group)));
+      },
+    });
+  });
+  expect(begun).toEqual([]);
+});
+
+const nameOf = ({ definition }: GroupRun): string => definition.name;
+
+function hasFailedMuch(run: SiteRun, { definition, members, rollout }: GroupRun): boolean {
+  const most = definition.pause_on?.failed_nodes;
+  const isFailed = (name: string): boolean =>
+    run.nodes.get(name)?.status === 'failure' && rollout?.excused.includes(name) !== true;
+  return most !== undefined && members.filter(isFailed).length >= countOf(most, members.length);
+}

@@ -13,6 +13,8 @@ import { applyToDraft, draftOf, groupOf, type RunDraft } from '#conductor/sites/
 export interface DecideOptions {
   /** Nothing new is begun and no group's time runs out; what is at work goes on, and is judged when it rests. */
   readonly paused?: boolean;
+  /** Canaries that are watched and are no longer in service, with the reason. */
+  readonly outOfService?: ReadonlyMap<string, string>;
 }
 
 /**
@@ -28,15 +30,16 @@ export function decideGroups(
   run: SiteRun,
   now: number,
   timeouts: PhaseTimeouts,
-  { paused = false }: DecideOptions = {},
+  { paused = false, outOfService = new Map() }: DecideOptions = {},
 ): Decision[] {
   const draft = draftOf(run);
   const decisions: Decision[] = [];
   const emit = (decision: Decision): void => {
     applyToDraft(draft, decision, now);
     decisions.push(decision);
+    if (decision.kind === 'pause') scene.paused = true;
   };
-  const scene = { draft, now, timeouts, paused, emit };
+  const scene = { draft, now, timeouts, paused, outOfService, emit };
   for (let known = -1; known < decisions.length; ) {
     known = decisions.length;
     for (const { definition } of draft.run.groups) {
@@ -44,8 +47,8 @@ export function decideGroups(
     }
     failDependants(draft, emit);
     // a group that has ended at once has left its slot
-    for (const { definition } of paused ? [] : draft.run.groups) {
-      if (!mayBegin(draft, groupOf(draft, definition.name))) continue;
+    for (const { definition } of draft.run.groups) {
+      if (scene.paused || !mayBegin(draft, groupOf(draft, definition.name))) continue;
       emit({ kind: 'enter stage', group: definition.name, stage: 'preparing' });
       advanceGroup(scene, definition.name);
     }

@@ -2,6 +2,7 @@ import type { SiteFault } from '#conductor/model/site/site-report.ts';
 import type { GroupDefinition, NodeRun, SiteRun } from '#conductor/model/site/site-run.ts';
 import { findCycles, orderByNeeds } from '#conductor/sites/needs.ts';
 import type { Site } from '#conductor/sites/site.ts';
+import { planRollout } from '#conductor/sites/strategy/rollout/plan-rollout.ts';
 import { indexOfSite, type SelectableNode, selectIndexed } from '#conductor/sites/strategy/select-nodes.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -105,7 +106,7 @@ export function planSite({ nodes, strategy }: Plannable): SiteRun {
   const index = indexOfSite(nodes);
   const groups = order.map((definition) => ({
     definition,
-    members: selectIndexed(definition.selectors, index),
+    ...planRollout(definition, selectIndexed(definition.selectors, index), nodes),
     stage: 'not_started' as const,
     misses: [],
   }));

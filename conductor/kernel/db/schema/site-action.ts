@@ -4,6 +4,7 @@ import { instantColumn, sequenceColumn } from '#conductor/kernel/db/schema/colum
 import { remarkColumn } from '#conductor/kernel/db/schema/remark-column.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { ActionClusters } from '#conductor/model/site/action-parameters.ts';
+import type { Rollout } from '#conductor/model/site/rollout.ts';
 import type { SiteFault } from '#conductor/model/site/site-report.ts';
 import type { GroupDefinition, GroupStage, Miss, NodePhase, NodeStatus } from '#conductor/model/site/site-run.ts';
 
@@ -67,6 +68,8 @@ export const siteActionGroups = pgTable(
     preparedAt: instantColumn(),
     deployStartedAt: instantColumn(),
     endedAt: instantColumn(),
+    /** State of a rollout that begins its nodes in parts; null = it does not. */
+    rollout: jsonb().$type<Rollout>(),
   },
   (table) => [primaryKey({ columns: [table.actionId, table.name] })],
 );

@@ -55,10 +55,12 @@ export interface WorldOptions {
   /** Decides what becomes of a phase, and after how many looks; default: well, after two. */
   readonly fate?: (node: string, phase: NodePhase) => { readonly error?: string; readonly looks?: number };
   readonly verify?: (node: string) => NodeReport;
+  /** Says of a canary why it is no longer in service; default: it is. */
+  readonly outOfService?: (node: string) => string | undefined;
 }
 
 /** A site's machines, which outlive conductors: what was begun goes on, and is known again. */
-export function createWorld(db: ConductorContext['db'], { site, fate, verify }: WorldOptions): SiteWorld {
+export function createWorld(db: ConductorContext['db'], { site, fate, verify, outOfService }: WorldOptions): SiteWorld {
   const begun: Step[] = [];
   const violations: string[] = [];
   const looks = new Map<Step, number>();
@@ -97,6 +99,15 @@ export function createWorld(db: ConductorContext['db'], { site, fate, verify }: 
     },
     verifyNodes: (_context, { names }) => report(names),
     relabelNodes: (_context, { names }) => report(names),
+    findOutOfService: (_db, names) =>
+      Promise.resolve(
+        new Map(
+          names.flatMap((name): [string, string][] => {
+            const why = outOfService?.(name);
+            return why === undefined ? [] : [[name, why]];
+          }),
+        ),
+      ),
   };
   return { operations, begun, violations };
 }

@@ -1,4 +1,5 @@
 import { textRemark } from '#conductor/model/remarks/remark.ts';
+import { describeRemark } from '#conductor/model/remarks/remark-words.ts';
 import type { Decision, NodeOutcome, NodePhase, PhaseTimeouts, SiteRun } from '#conductor/model/site/site-run.ts';
 import { applyDecisions, applyOutcomes } from '#conductor/sites/strategy/apply-decisions.ts';
 import { decideGroups, hasEnded } from '#conductor/sites/strategy/decide.ts';
@@ -9,9 +10,11 @@ export interface Simulation {
   readonly timeouts?: PhaseTimeouts;
   readonly beatMs?: number;
   /** Sees each beat: the run as it was stored, and what was decided on it. */
-  readonly watch?: (run: SiteRun, decisions: readonly Decision[], now: number) => void;
+  readonly watch?: (run: SiteRun, decisions: readonly Decision[], now: number, paused: boolean) => void;
   /** The conductor dies there before its decisions are recorded; the next one reads the run from the database. */
   readonly diesAt?: (beat: number) => boolean;
+  /** Says of canaries why they are no longer in service; default: they are. */
+  readonly outOfService?: (beat: number) => ReadonlyMap<string, string>;
 }
 
 export interface Simulated {
@@ -20,6 +23,8 @@ export interface Simulated {
   readonly log: readonly string[];
   /** Each phase that was begun, with the group's name. */
   readonly begun: readonly { readonly node: string; readonly phase: NodePhase; readonly group: string }[];
+  /** Number of pauses by itself; each is ended once nothing is at work. */
+  readonly pauses: number;
 }
 
 const patience = 100_000;
@@ -32,14 +37,22 @@ export function simulateSite(start: SiteRun, simulation: Simulation = {}): Simul
   const begun: { node: string; phase: NodePhase; group: string }[] = [];
   const restsAt = new Map<string, number>();
   let run = start;
+  let paused = false;
+  let pauses = 0;
   for (let beat = 0; beat < patience; beat += 1) {
     const now = beat * beatMs;
     if (simulation.diesAt?.(beat) === true) {
       decideGroups(run, now, timeouts);
       run = structuredClone(run);
     }
-    const decisions = decideGroups(run, now, timeouts);
-    simulation.watch?.(run, decisions, now);
+    paused &&= [...run.nodes.values()].some(({ work }) => work !== undefined);
+    const outOfService = simulation.outOfService?.(beat) ?? new Map<string, string>();
+    const decisions = decideGroups(run, now, timeouts, { paused, outOfService });
+    simulation.watch?.(run, decisions, now, paused);
+    if (decisions.some(({ kind }) => kind === 'pause')) {
+      paused = true;
+      pauses += 1;
+    }
     run = applyDecisions(run, decisions, now);
     for (const decision of decisions) {
       log.push(describe(decision));
@@ -62,7 +75,7 @@ export function simulateSite(start: SiteRun, simulation: Simulation = {}): Simul
         );
     }
     run = applyOutcomes(run, outcomes);
-    if (hasEnded(run)) return { run, log, begun };
+    if (hasEnded(run)) return { run, log, begun, pauses };
   }
   throw new Error(`the run has not ended after ${patience} beats`);
 }
@@ -77,6 +90,12 @@ function describe(decision: Decision): string {
       return `${decision.phase} ${decision.group}: ${decision.nodes.join(' ')}`;
     case 'cancel':
       return `cancel ${decision.group}: ${decision.nodes.join(' ')} (${decision.reason})`;
+    case 'canaries':
+      return `${decision.group}: canaries ${decision.are}`;
+    case 'wait':
+      return `${decision.group}: ${decision.reason ? describeRemark(decision.reason) : 'waits no longer'}`;
+    case 'pause':
+      return `${decision.group}: pauses (${describeRemark(decision.reason)})`;
     default:
       return decision satisfies never;
   }

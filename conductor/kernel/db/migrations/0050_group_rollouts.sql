@@ -1,0 +1,1 @@
+ALTER TABLE "site_action_groups" ADD COLUMN "rollout" jsonb;

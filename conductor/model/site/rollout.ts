@@ -1,0 +1,70 @@
+import type { Remark } from '#conductor/model/remarks/remark.ts';
+
+/**
+ * Rules by which a group's nodes are begun one part after another, in fields of the strategy's document that Airship does
+ * not have. Absent = not asked for; a group without any begins all of its nodes at once.
+ */
+export interface RolloutRules {
+  /** Nodes that are begun first; the others follow once those have been in service for that long. */
+  readonly canary?: { readonly nodes: number; readonly stay_seconds: number };
+  /** Sizes of the parts, of which one begins when all of the one before have ended; the last repeats. */
+  readonly batch?: readonly NodeCount[];
+  /** Most nodes that are out at once: at work, or failed in this action. */
+  readonly max_unavailable?: readonly OutLimit[];
+  /** Order in which nodes are begun; absent = as in the documents. */
+  readonly order?: { readonly by: string; readonly manner: 'together' | 'spread' };
+  readonly pause_on?: { readonly failed_nodes?: NodeCount; readonly same_cause?: number };
+  readonly window?: RolloutWindow;
+}
+
+/** A number of nodes, or a share of them: `10%`, rounded down, and at least one. */
+export type NodeCount = number | string;
+
+export interface OutLimit {
+  readonly nodes: NodeCount;
+  /** `rack`, or `label:KEY`: the limit holds in each rack, or among nodes with the same value; absent = in the group. */
+  readonly per?: string;
+}
+
+/** Time of day in which nodes may be begun. */
+export interface RolloutWindow {
+  /** `22:00`; of one that ends before it begins the end is on the next day. */
+  readonly from: string;
+  readonly to: string;
+  /** Days on which it begins; absent = each. */
+  readonly days?: readonly Weekday[];
+  /** `Europe/Berlin`. */
+  readonly zone: string;
+}
+
+export const weekdays = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const;
+export type Weekday = (typeof weekdays)[number];
+
+/** State of a group's rollout, beside that of its nodes. */
+export interface Rollout {
+  /** By `per` of its limits: the domain of each member, in the members' order. */
+  readonly domains: Readonly<Record<string, readonly string[]>>;
+  /** Milliseconds since 1970 at which all canaries were seen in service. */
+  readonly canariesSince?: number;
+  readonly canariesPassed?: boolean;
+  /** Failed nodes that the action has paused for: they are no reason to pause again. */
+  readonly excused: readonly string[];
+  /** Reason why no further node is begun now. */
+  readonly waits?: Remark;
+}
+
+/** Whether nodes of the group wait for their turn: each is deployed as it is prepared, in time of its own. */
+export function isRolledOut({ canary, batch, max_unavailable: out, window }: RolloutRules): boolean {
+  return canary !== undefined || batch !== undefined || out !== undefined || window !== undefined;
+}
+
+/** Whether the group has a state of its rollout. */
+export function hasRollout(rules: RolloutRules): boolean {
+  return isRolledOut(rules) || rules.pause_on !== undefined;
+}
+
+/** Computes how many of so many nodes are meant. @param count `3` or `10%` */
+export function countOf(count: NodeCount, nodes: number): number {
+  if (typeof count === 'number') return count;
+  return Math.max(1, Math.floor((Number.parseInt(count, 10) * nodes) / 100));
+}

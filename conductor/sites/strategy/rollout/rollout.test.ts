@@ -1,0 +1,177 @@
+import { describe, expect, test } from 'vitest';
+import { newRemark } from '#conductor/model/remarks/remark-words.ts';
+import type { RolloutWindow } from '#conductor/model/site/rollout.ts';
+import type { GroupDefinition, NodePhase } from '#conductor/model/site/site-run.ts';
+import { planSite } from '#conductor/sites/strategy/plan-site.ts';
+import { planRollout } from '#conductor/sites/strategy/rollout/plan-rollout.ts';
+import { whyPause } from '#conductor/sites/strategy/rollout/why-pause.ts';
+import { isOpen, isTimeZone } from '#conductor/sites/strategy/rollout/window.ts';
+import { type Simulation, simulateSite } from '#conductor/sites/strategy/testing/simulate-site.ts';
+
+const racks = ['r1', 'r1', 'r2', 'r2', 'r3', undefined];
+const nodes = new Map(
+  racks.map((rack, index) => {
+    const name = `n${index + 1}`;
+    return [name, { name, tags: [], labels: { pdu: `p${index % 2}` }, ...(rack === undefined ? {} : { rack }) }];
+  }),
+);
+
+function simulate(rules: Partial<GroupDefinition>, simulation: Simulation = {}) {
+  const group = { name: 'g', critical: false, depends_on: [], selectors: [], ...rules };
+  return simulateSite(
+    planSite({ nodes, strategy: { name: 's', groups: [group], max_parallel_groups: 1 } }),
+    simulation,
+  );
+}
+const begins = (log: readonly string[]) => log.filter((line) => line.startsWith('prepare '));
+const failing =
+  (...names: string[]) =>
+  (node: string, phase: NodePhase) => ({
+    state: phase === 'deploy' && names.includes(node) ? ('failed' as const) : ('done' as const),
+  });
+
+describe('canaries', () => {
+  test('come first, must be in service and stay so; then all others', () => {
+    const { log, begun } = simulate({ canary: { nodes: 2, stay_seconds: 30 } });
+    expect(begins(log)).toEqual(['prepare g: n1 n2', 'prepare g: n3 n4 n5 n6']);
+    expect(log).toContain('g: canary n1, n2, in service since 1970-01-01T00:00:02.000Z, to stay so for 30 s');
+    expect(log.indexOf('g: canaries passed')).toBeLessThan(log.indexOf('prepare g: n3 n4 n5 n6'));
+    expect(begun.map(({ node }) => node).slice(0, 4)).toEqual(['n1', 'n2', 'n1', 'n2']);
+  });
+
+  test('one fails: the action pauses, and after that the next node is a canary', () => {
+    const { log, pauses } = simulate({ canary: { nodes: 1, stay_seconds: 0 } }, { outcome: failing('n1') });
+    expect(pauses).toBe(1);
+    expect(log).toContain('g: pauses (canary n1 failed)');
+    expect(begins(log)).toEqual(['prepare g: n1', 'prepare g: n2', 'prepare g: n3 n4 n5 n6']);
+  });
+
+  test('one falls out of service while it is watched: the action pauses, and its time begins again', () => {
+    const { log, pauses } = simulate(
+      { canary: { nodes: 1, stay_seconds: 30 } },
+      { outOfService: (beat) => (beat === 10 ? new Map([['n1', 'it is power off']]) : new Map()) },
+    );
+    expect(pauses).toBe(1);
+    expect(log).toContain('g: pauses (canary n1 is no longer in service: it is power off)');
+    expect(log.filter((line) => line === 'g: canaries in service')).toHaveLength(2);
+  });
+
+  test('of a group smaller than its canaries: all of it', () => {
+    expect(begins(simulate({ canary: { nodes: 9, stay_seconds: 60 } }).log)).toEqual(['prepare g: n1 n2 n3 n4 n5 n6']);
+  });
+
+  test('nodes that were deployed before prove nothing', () => {
+    const outcome = () => ({ state: 'done' as const });
+    const group = { name: 'g', critical: false, depends_on: [], selectors: [], canary: { nodes: 1, stay_seconds: 0 } };
+    const start = planSite({ nodes, strategy: { name: 's', groups: [group], max_parallel_groups: 1 } });
+    const deployed = { status: 'success' as const, reason: newRemark('deployed-already') };
+    const run = { ...start, nodes: new Map([...start.nodes, ['n1', deployed], ['n2', deployed]]) };
+    expect(begins(simulateSite(run, { outcome }).log)).toEqual(['prepare g: n3', 'prepare g: n4 n5 n6']);
+  });
+});
+
+test('batches grow, each after the end of the one before, behind the canaries', () => {
+  const { log } = simulate({ canary: { nodes: 1, stay_seconds: 0 }, batch: [1, '34%'] });
+  expect(begins(log)).toEqual(['prepare g: n1', 'prepare g: n2', 'prepare g: n3 n4', 'prepare g: n5 n6']);
+  expect(log).toContain('g: a batch of 2, of which 2 have not ended');
+});
+
+describe('nodes out', () => {
+  test('in each rack, and of nodes without one together', () => {
+    const { log } = simulate({ max_unavailable: [{ nodes: 1, per: 'rack' }] });
+    expect(begins(log)).toEqual(['prepare g: n1 n3 n5 n6', 'prepare g: n2 n4']);
+    expect(log).toContain('g: rack r1, which has 1 of at most 1 nodes out');
+  });
+
+  test('failed nodes are out; when no other may be begun the action pauses, and goes on in spite of them', () => {
+    const { log, pauses } = simulate({ max_unavailable: [{ nodes: 1 }] }, { outcome: failing('n1') });
+    expect(pauses).toBe(1);
+    expect(log).toContain(
+      'g: pauses (as many nodes as may be out have failed: n1; unpause begins others in spite of them)',
+    );
+    expect(begins(log)).toHaveLength(6);
+  });
+});
+
+describe('failures', () => {
+  test('of so many, in all or in per cent: nothing is begun any more', () => {
+    const rules = { max_parallel_nodes: 1, deploy_as_prepared: true };
+    for (const failed_nodes of [2, '34%']) {
+      const { log, pauses } = simulate({ ...rules, pause_on: { failed_nodes } }, { outcome: failing('n1', 'n3') });
+      expect(pauses).toBe(1);
+      expect(log.indexOf('g: pauses (2 of its nodes failed: n1, n3)')).toBeLessThan(log.indexOf('prepare g: n4'));
+    }
+  });
+
+  test('for the same cause by the fault’s code; an unknown cause is like no other', () => {
+    const failure = (reason: ReturnType<typeof newRemark>) => ({ status: 'failure' as const, reason });
+    const flow = (node: string, fault?: string) =>
+      failure(newRemark('flow-failed', { node, error: `${node} lacks it`, ...(fault === undefined ? {} : { fault }) }));
+    const cases: Record<string, ReturnType<typeof failure>> = {
+      n1: flow('n1', 'image_missing'),
+      n2: flow('n2', 'bmc_silent'),
+      n3: flow('n3', 'image_missing'),
+      n4: flow('n4'),
+      n5: flow('n5'),
+    };
+    const group = (pause_on: { failed_nodes?: number; same_cause?: number }, excused: string[] = []) => ({
+      definition: { name: 'g', critical: false, depends_on: [], selectors: [], pause_on },
+      members: Object.keys(cases),
+      stage: 'preparing' as const,
+      misses: [],
+      rollout: { domains: {}, excused },
+    });
+    const why = (...given: Parameters<typeof group>) =>
+      whyPause(group(...given), (name) => cases[name] ?? { status: 'not_started' });
+    expect(why({ same_cause: 2 })).toEqual(newRemark('same-cause', { nodes: ['n1', 'n3'], cause: 'image_missing' }));
+    expect(why({ same_cause: 3 })).toBeUndefined();
+    expect(why({ same_cause: 2 }, ['n1'])).toBeUndefined();
+    expect(why({ failed_nodes: 5 })?.code).toBe('many-failed');
+  });
+});
+
+test('order: a rack after the other, or one of each in turn', () => {
+  const names = [...nodes.keys()].toReversed();
+  const order = (manner: 'together' | 'spread', by: string) =>
+    planRollout({ order: { by, manner } }, names, nodes).members;
+  expect(order('together', 'rack')).toEqual(['n6', 'n5', 'n4', 'n3', 'n2', 'n1']);
+  expect(order('spread', 'rack')).toEqual(['n6', 'n5', 'n4', 'n2', 'n3', 'n1']);
+  expect(order('together', 'label:pdu')).toEqual(['n6', 'n4', 'n2', 'n5', 'n3', 'n1']);
+});
+
+describe('a window', () => {
+  const at = (text: string) => Date.parse(text);
+  const berlin: RolloutWindow = { from: '22:00', to: '05:00', days: ['fri'], zone: 'Europe/Berlin' };
+
+  test('is of local time, and its day that of its beginning', () => {
+    // Friday 27 November 2026, an hour ahead of UTC
+    expect(isOpen(berlin, at('2026-11-27T20:59:59Z'))).toBe(false);
+    expect(isOpen(berlin, at('2026-11-27T21:00:00Z'))).toBe(true);
+    expect(isOpen(berlin, at('2026-11-28T03:59:59Z'))).toBe(true);
+    expect(isOpen(berlin, at('2026-11-28T04:00:00Z'))).toBe(false);
+    expect(isOpen(berlin, at('2026-11-27T01:00:00Z'))).toBe(false);
+    // in summer two hours
+    expect(isOpen(berlin, at('2026-07-03T20:00:00Z'))).toBe(true);
+    const noon = { from: '11:00', to: '13:00', zone: 'UTC' };
+    expect([at('2026-11-27T11:00:00Z'), at('2026-11-27T13:00:00Z')].map((now) => isOpen(noon, now))).toEqual([
+      true,
+      false,
+    ]);
+  });
+
+  test('nothing is begun before it opens, and what has begun ends', () => {
+    const { log } = simulate(
+      { window: { from: '00:01', to: '00:02', zone: 'UTC' }, max_parallel_nodes: 4 },
+      { outcome: () => ({ state: 'done', beats: 4 }), beatMs: 30_000 },
+    );
+    expect(log[1]).toBe('g: its window, which opens 00:01 UTC');
+    expect(begins(log)[0]).toBe('prepare g: n1 n2 n3 n4');
+    // the next two would begin after 00:02
+    expect(log.filter((line) => line === 'g: its window, which opens 00:01 UTC')).toHaveLength(2);
+    expect(begins(log)[1]).toBe('prepare g: n5 n6');
+  });
+
+  test('is in a time zone that there is', () => {
+    expect([isTimeZone('Europe/Berlin'), isTimeZone('UTC'), isTimeZone('Mars/Olympus')]).toEqual([true, true, false]);
+  });
+});
