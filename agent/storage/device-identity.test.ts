@@ -185,6 +185,11 @@ describe('without udev', () => {
   });
 
   test('what lsblk said stays', async () => {
-    expect((await addIdentity(noUdev, testDevice({ serial: 'lsblk' }), roots)).serial).toBe('lsblk');
+    const device = testDevice({ serial: 'lsblk', model: 'of lsblk', vendor: 'of lsblk' });
+    expect(await addIdentity(noUdev, device, roots)).toMatchObject({
+      serial: 'lsblk',
+      model: 'of lsblk',
+      vendor: 'of lsblk',
+    });
   });
 });

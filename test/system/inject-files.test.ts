@@ -140,7 +140,8 @@ describe("a folder that the image's /etc/fstab mounts something else on", () => 
   const withMounts = (fstab: (of: (name: string) => Promise<string>) => Promise<string>, use: Use): Promise<void> =>
     withLoopDevice(join(folder, 'disk'), 260 * mib, async (device) => {
       const sizes = ['--new', '1:2048:+160M', '--new', '2:0:+32M', '--new', '3:0:+32M', '--change-name', '3:data'];
-      await run('sgdisk', [...sizes, device]);
+      const twice = ['--new', '4:0:+8M', '--change-name', '4:twice', '--new', '5:0:+8M', '--change-name', '5:twice'];
+      await run('sgdisk', [...sizes, ...twice, device]);
       await run('partprobe', [device], { okExitCodes: [0, 1] });
       await run('mkfs.ext4', ['-q', '-F', '-L', 'BOOT', '-U', uuids.boot, `${device}p2`]);
       await run('mkfs.ext4', ['-q', '-F', `${device}p3`]);
@@ -212,6 +213,7 @@ describe("a folder that the image's /etc/fstab mounts something else on", () => 
     ['another machine', 'host:/export /home nfs defaults', 'host:/export'],
     ['a name that says nothing of the written disk', '/dev/sdb1 /home ext4 defaults', '/dev/sdb1'],
     ['no partition there is', 'UUID=b2a70000-0000-4000-8000-00000000dead /home ext4', 'UUID=b2a7'],
+    ['one of two partitions of that name', 'PARTLABEL=twice /home ext4', 'PARTLABEL=twice'],
     ['two subvolumes', `UUID=${uuids.root} /home btrfs subvol=@home,subvol=@old`, 'UUID=b2a7'],
     ['a subvolume by number', `UUID=${uuids.root} /home btrfs subvolid=999`, 'UUID=b2a7'],
   ])('is refused in words: %s', (_what, line, source) =>

@@ -59,7 +59,9 @@ export const sonic: SwitchOs = {
       return new Map(
         Object.keys(database.PORTCHANNEL_MEMBER).map((key) => {
           const [name = '', portId = ''] = key.split('|');
-          const isStatic = database.PORTCHANNEL[name]?.['static'] ?? 'false';
+          const bond = database.PORTCHANNEL[name];
+          // without the field it is none; a bond that is not there says nothing
+          const isStatic = bond && (bond['static'] ?? 'false');
           const mode = isStatic === 'false' ? 'lacp' : isStatic === 'true' ? 'static' : 'other';
           return [portId, { name, mode, acrossPair: paired.includes(name) }];
         }),

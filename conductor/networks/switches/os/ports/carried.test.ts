@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { parseXml } from '#conductor/networks/switches/netconf/xml.ts';
+import { eos } from '#conductor/networks/switches/os/eos.ts';
 import { iosXe } from '#conductor/networks/switches/os/ios-xe.ts';
 import { junos } from '#conductor/networks/switches/os/junos.ts';
 import { nxos } from '#conductor/networks/switches/os/nxos.ts';
@@ -17,6 +18,19 @@ function readNxos(lines: readonly string[]): readonly number[] | undefined {
 test('a link to an extender carries the VLANs of none of the switch’s ports; another port of an odd kind may', () => {
   expect(readNxos(['switchport mode fex-fabric', 'fex associate 104', 'channel-group 104'])).toEqual([]);
   expect(readNxos(['switchport mode dot1q-tunnel'])).toBeUndefined();
+});
+
+test('a port of EOS that is no switchport carries no VLAN of the switch; of another kind of trunk it is not known', () => {
+  const switchportInfo = { mode: 'trunk', trunkAllowedVlans: '10', staticTrunkGroups: ['blue'] };
+  const read = (enabled: boolean) =>
+    eos.read
+      .parse([
+        JSON.stringify({ switchports: { Ethernet1: { enabled, switchportInfo } } }),
+        '{"vlans":{"1":{}}}',
+        '{"cmds":{"interface Ethernet1":{"cmds":{"switchport trunk group blue":null}}}}',
+      ])
+      .carried?.get('Ethernet1');
+  expect([read(false), read(true)]).toEqual([[], undefined]);
 });
 
 function readIos(lines: readonly string[], shown: Readonly<Record<string, string>> | undefined): unknown {

@@ -102,3 +102,14 @@ test('the mode of a port is set where it takes too little, before it becomes a m
   const order = sonic.access(['Ethernet0'], 100).map((line) => /member del|switchport mode|member add/.exec(line)?.[0]);
   expect(order).toEqual(['member del', 'switchport mode', 'member add']);
 });
+
+test.each([
+  ['without a word', { PortChannel7: {} }, 'lacp'],
+  ['of LACP', { PortChannel7: { static: 'false' } }, 'lacp'],
+  ['that is static', { PortChannel7: { static: 'true' } }, 'static'],
+  ['of a word that is not known', { PortChannel7: { static: 'maybe' } }, 'other'],
+  ['that is not there', {}, 'other'],
+])('a member of a port channel %s', (_what, PORTCHANNEL, mode) => {
+  const database = JSON.stringify({ PORTCHANNEL, PORTCHANNEL_MEMBER: { 'PortChannel7|Ethernet0': {} } });
+  expect(sonic.bonds?.members([database]).get('Ethernet0')).toEqual({ name: 'PortChannel7', mode, acrossPair: false });
+});
