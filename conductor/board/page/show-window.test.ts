@@ -8,18 +8,18 @@ test('few rows are all laid out', () => {
   expect(rowsInView(plainRows, view(4000))).toEqual({ first: 0, end: plainRows });
 });
 
-test('of many rows, those in view and ten beside them', () => {
-  expect(rowsInView(10_000, view(0))).toEqual({ first: 0, end: 30 });
-  expect(rowsInView(10_000, view(30_000))).toEqual({ first: 990, end: 1030 });
-  expect(rowsInView(10_000, view(299_400))).toEqual({ first: 9970, end: 10_000 });
+test('of many rows, those in view and four beside them', () => {
+  expect(rowsInView(10_000, view(0))).toEqual({ first: 0, end: 25 });
+  expect(rowsInView(10_000, view(30_000))).toEqual({ first: 995, end: 1025 });
+  expect(rowsInView(10_000, view(299_400))).toEqual({ first: 9975, end: 10_000 });
 });
 
-test('scrolling by a row lays out nothing else, as long as ten are beside those in view', () => {
-  expect(rowsInView(10_000, view(30_030))).toEqual({ first: 990, end: 1040 });
-  expect(rowsInView(10_000, view(30_090))).toEqual({ first: 990, end: 1040 });
-  expect(rowsInView(10_000, view(30_330))).toEqual({ first: 1000, end: 1050 });
+test('scrolling by a row lays out nothing else, as long as four are beside those in view', () => {
+  expect(rowsInView(10_000, view(30_060))).toEqual({ first: 995, end: 1030 });
+  expect(rowsInView(10_000, view(30_090))).toEqual({ first: 995, end: 1030 });
+  expect(rowsInView(10_000, view(30_330))).toEqual({ first: 1005, end: 1035 });
 });
 
 test('a page that is scrolled beyond a list that has become shorter shows its end', () => {
-  expect(rowsInView(101, view(299_400))).toEqual({ first: 90, end: 101 });
+  expect(rowsInView(101, view(299_400))).toEqual({ first: 95, end: 101 });
 });

@@ -4,9 +4,9 @@ import { type Item, paintItems } from '#conductor/board/page/paint-items.ts';
 /** Number of rows up to which all are laid out; beyond, only those in view are. */
 export const plainRows = 100;
 /** Beyond the view on both sides, for the Tab key to go on. */
-const spareRows = 10;
+const spareRows = 4;
 /** Rows by which the part that is laid out moves, so that scrolling by one row costs nothing. */
-const stepRows = 10;
+const stepRows = 5;
 /** Every row is one line, and as high as any other. */
 const size = { rowPixels: 27, isMeasured: false };
 
