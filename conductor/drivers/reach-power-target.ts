@@ -20,6 +20,8 @@ const firstPauseMs = 200;
 
 /** How many pauses a BMC has to show a power state, and a machine to get there though the action was refused. */
 const doubtfulPolls = 8;
+/** The same after a second refusal: an operator who waits is told before 15 s are over, and the next try reads the state again. */
+const secondDoubtfulPolls = 3;
 
 export interface ReachOptions {
   readonly clock: Clock;
@@ -67,7 +69,7 @@ async function changeState(change: Change, primitives: PowerPrimitives, options:
   const late = (): AppError => notReached(change, primitives.bmc, watch, options.timeoutMs);
   try {
     if (await watch.isThere()) return;
-    if (watch.seen === undefined && (await watch.isSoonThere(() => watch.seen !== undefined))) return;
+    if (watch.seen === undefined && (await watch.isSoonThere({ isEnough: () => watch.seen !== undefined }))) return;
     if (watch.seen === undefined) throw shownNone(change, primitives.bmc);
     if (await actOrBeThere(change, watch)) return;
     let resendAt = change.resend ? clock.now().getTime() + options.resendAfterMs : Number.POSITIVE_INFINITY;
@@ -91,6 +93,12 @@ async function changeState(change: Change, primitives: PowerPrimitives, options:
   }
 }
 
+interface SoonThere {
+  readonly isEnough?: () => boolean;
+  /** Pauses between looks; default `doubtfulPolls`. */
+  readonly atMost?: number;
+}
+
 interface Watch {
   /** State as it was last read. */
   seen: PowerState | 'changing' | undefined;
@@ -98,7 +106,7 @@ interface Watch {
   doubt: AppError | undefined;
   readonly isThere: () => Promise<boolean>;
   /** Looks for some seconds, and for as long as the machine changes; or until it `isEnough`. */
-  readonly isSoonThere: (isEnough?: () => boolean) => Promise<boolean>;
+  readonly isSoonThere: (options?: SoonThere) => Promise<boolean>;
 }
 
 function watchState(
@@ -113,11 +121,11 @@ function watchState(
       watch.seen = await read();
       return watch.seen === state;
     },
-    isSoonThere: async (isEnough = () => false) => {
+    isSoonThere: async ({ isEnough = () => false, atMost = doubtfulPolls } = {}) => {
       for (let polls = 0; ; polls += 1) {
         if (await watch.isThere()) return true;
         const goesOn = watch.seen === 'changing' && clock.now().getTime() < until;
-        if (isEnough() || (polls >= doubtfulPolls && !goesOn)) return false;
+        if (isEnough() || (polls >= atMost && !goesOn)) return false;
         await clock.sleep(pollMs, signal);
       }
     },
@@ -142,7 +150,8 @@ async function actOrBeThere({ act, resend }: Change, watch: Watch): Promise<bool
       const { status } = error.details;
       const isAnswered = error.code === 'bmc_error' || status !== undefined;
       if (!isAnswered) throw error;
-      const isThere = await watch.isSoonThere().catch(() => undefined);
+      const atMost = isAgain ? secondDoubtfulPolls : doubtfulPolls;
+      const isThere = await watch.isSoonThere({ atMost }).catch(() => undefined);
       if (isThere) return true;
       // what a web server failed at once it may do now
       const mayBeDone = isThere === false && !isAgain && resend && status === 500;
