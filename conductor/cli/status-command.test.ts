@@ -87,3 +87,12 @@ test('asks for all pages; a document has everything', async () => {
 test('--watch needs a terminal', async () => {
   await expect(createRecordingTerminal(() => fleet).run('status', '--watch')).rejects.toThrow('baton status -o json');
 });
+
+test('nodes that rest since a restore are named, with what to say of them', () => {
+  const names = Array.from({ length: 14 }, (_, index) => `n${index}`);
+  const text = renderFleet({ fleet, flows: [], all: false, advice: new Map(), restored: names }, now, 72).join('\n');
+  expect(text).toMatch(/^restored {2}n0, n1, .* n11 and 2 more:\n +restored from a dump/m);
+  expect(text.replaceAll(/\s+/g, ' ')).toContain(
+    '→ Compare each with its machine: `baton adopt NODE` where an instance runs, `baton manage NODE` where none does.',
+  );
+});

@@ -8,6 +8,7 @@ import { wrapPieces } from '#conductor/cli/shell/help-text.ts';
 import { print } from '#conductor/cli/shell/print.ts';
 import { createPainter, printable } from '#conductor/cli/shell/screen.ts';
 import { usageError } from '#conductor/cli/shell/usage-error.ts';
+import { nodeFaults } from '#conductor/model/node-words.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { inParallel } from '#shared/in-parallel.ts';
 
@@ -21,6 +22,8 @@ interface FleetPicture {
   readonly all: boolean;
   /** Advice by the flow's uuid. */
   readonly advice: ReadonlyMap<string, string>;
+  /** Names of nodes that were restored from a dump, and of which nobody has said yet what their machines do. */
+  readonly restored?: readonly string[];
 }
 
 /**
@@ -28,7 +31,8 @@ interface FleetPicture {
  * status before the others, with the whole reason. Pure.
  * @param columns of the terminal; reasons wrap there
  */
-export function renderFleet({ fleet, flows, all, advice }: FleetPicture, now: Date, columns: number): string[] {
+export function renderFleet(picture: FleetPicture, now: Date, columns: number): string[] {
+  const { fleet, flows, all, advice, restored = [] } = picture;
   const states = Object.entries(fleet.provision_states).map(([state, count]) => `${count} ${state}`);
   const maintenance = fleet.in_maintenance > 0 ? `; ${fleet.in_maintenance} in maintenance` : '';
   const total = `${fleet.nodes} ${fleet.nodes === 1 ? 'node' : 'nodes'}${states.length > 0 ? ': ' : ''}`;
@@ -38,11 +42,28 @@ export function renderFleet({ fleet, flows, all, advice }: FleetPicture, now: Da
   const rest = flows.length - listed.length;
   return [
     ...head,
+    ...renderRestored(restored, columns),
     ...(listed.length > 0 ? [''] : []),
     ...listed.flatMap((flow) => renderFlowSummary(flow, now, { columns, widest, todo: advice.get(flow.uuid) })),
     ...(rest > 0 ? ['', `${countStatuses(flows)}, as planned: baton status --all lists them`] : []),
     ...(flows.length === 0 ? ['nothing is under way'] : []),
   ];
+}
+
+/** Number of restored nodes that are named. */
+const namedNodes = 12;
+
+/** Renders the nodes that rest since a restore, with what to say of them. */
+function renderRestored(restored: readonly string[], columns: number): string[] {
+  if (restored.length === 0) return [];
+  const more = restored.length > namedNodes ? ` and ${restored.length - namedNodes} more` : '';
+  const names = restored.slice(0, namedNodes).map(printable).join(', ');
+  const texts = [
+    `${names}${more}: restored from a dump, or from a standby that was behind; nothing acts on them`,
+    '→ Compare each with its machine: `baton adopt NODE` where an instance runs, `baton manage NODE` where none does. Then `baton maintenance off NODE`.',
+  ];
+  const wrapped = texts.flatMap((text) => wrapPieces(text.split(' '), columns - indent.length));
+  return ['', ...wrapped.map((line, index) => `${index === 0 ? 'restored'.padEnd(indent.length) : indent}${line}`)];
 }
 
 /** The worst first, and the longest of each status. */
@@ -98,8 +119,8 @@ function renderFlowSummary(
 }
 
 /** The fleet as a document, each flow with its advice. */
-function documentOf({ fleet, flows, advice }: FleetPicture): object {
-  return { fleet, flows: flows.map((flow) => ({ ...flow, advice: advice.get(flow.uuid) ?? null })) };
+function documentOf({ fleet, flows, advice, restored = [] }: FleetPicture): object {
+  return { fleet, restored, flows: flows.map((flow) => ({ ...flow, advice: advice.get(flow.uuid) ?? null })) };
 }
 
 const watchMs = 2_000;
@@ -110,7 +131,21 @@ async function look({ client }: CommandContext, all: boolean): Promise<FleetPict
     listAll<FlowSummaryView>(client, { path: '/v1/flows', key: 'flows' }),
   ]);
   if (!fleet) throw new AppError('not_supported', 'this conductor knows no GET /v1/fleet: it is of an older release');
-  return { fleet, flows, all, advice: await readAdvice(client, listedFlows(flows, false)) };
+  const [advice, restored] = await Promise.all([
+    readAdvice(client, listedFlows(flows, false)),
+    fleet.in_maintenance > 0 ? readRestored(client) : [],
+  ]);
+  return { fleet, flows, all, advice, restored };
+}
+
+/** Reads the names of all nodes whose fault is a restore. */
+async function readRestored(client: CommandContext['client']): Promise<readonly string[]> {
+  const nodes = await listAll<{ readonly uuid: string; readonly name: string | null }>(
+    client,
+    { path: '/v1/nodes', key: 'nodes' },
+    { fault: nodeFaults.restored, fields: 'uuid,name' },
+  );
+  return nodes.map(({ uuid, name }) => name ?? uuid);
 }
 
 /** Flows whose advice is asked for: more than these fit on no screen. */

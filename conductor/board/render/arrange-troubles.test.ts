@@ -257,3 +257,30 @@ test.each<[string, readonly [Acted['name'], Acted['action_lifecycle']][], readon
   }));
   expect(actionTroubles(actions).map(({ what, name }) => `${what}: ${name}`)).toEqual(expected);
 });
+
+test('nodes of one cause are named in the order in which people count', () => {
+  const names = ['n10', 'n2', 'n1'];
+  const flows = names.map((name, index) => flow(name, { until: `2026-01-01T00:1${index}:00Z`, reason: 'no answer' }));
+  const text = textOf(
+    renderAttention(
+      picture(
+        flows,
+        names.map((name) => node(name)),
+      ),
+      now,
+    ),
+  );
+  expect(text).toContain('3 nodes in r7 n1 n2 n10 ');
+  expect(text).toMatch(/of n10 ?; the others alike/);
+});
+
+test('nodes that rest since a restore are one line, with the words by which they go on', () => {
+  const more = { maintenance: true, fault: 'restored', maintenance_reason: 'restored from a dump' } as const;
+  const given = picture([], [node('n1', more), node('n2', more), node('n3', { maintenance: true })]);
+  const text = textOf(renderAttention(given, now));
+  expect(text).not.toContain('Nothing needs you');
+  expect(text).toContain('held 2 nodes in r7 n1 n2');
+  expect(text).toContain('restored from a dump');
+  expect(text).toContain('Adopt as it runs… Manage as it is…');
+  expect(text).toContain('In maintenance: 1 n3');
+});

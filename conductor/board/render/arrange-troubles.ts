@@ -2,6 +2,7 @@ import type { FlowSummaryView } from '#conductor/api/flows.ts';
 import { naturalKey } from '#conductor/board/render/fleet-columns.ts';
 import { statusOf } from '#conductor/board/render/node-status.ts';
 import { type BoardNode, type BoardRow, nameOf, uuidOf } from '#conductor/board/render/render-board.ts';
+import { nodeFaults } from '#conductor/model/node-words.ts';
 import { compareTexts } from '#shared/compare-texts.ts';
 
 /** A cause that needs somebody, on one node or on many. */
@@ -86,7 +87,13 @@ function findTroubles(flows: Iterable<FlowSummaryView>, nodes: ReadonlyMap<strin
   }
   for (const node of nodes.values()) {
     const { uuid, provision_state: doing, last_error: reason } = node;
-    if (busy.has(uuid) || reason === null || !broken.test(doing)) continue;
+    if (busy.has(uuid)) continue;
+    if (node.fault === nodeFaults.restored) {
+      // nothing says yet what its machine does
+      found.push({ row: { flow: undefined, node }, status: 'held', doing, reason: node.maintenance_reason ?? '' });
+      continue;
+    }
+    if (reason === null || !broken.test(doing)) continue;
     found.push({ row: { flow: undefined, node }, status: 'error', doing, reason });
   }
   return found;

@@ -1,5 +1,6 @@
 import type { Trouble, TroubleStatus } from '#conductor/board/render/arrange-troubles.ts';
 import { formatClock } from '#conductor/board/render/clock.ts';
+import { naturalKey } from '#conductor/board/render/fleet-columns.ts';
 import { foreign, type Html, html, joined, nothing, renderTime } from '#conductor/board/render/html.ts';
 import { nodeStatuses } from '#conductor/board/render/node-status.ts';
 import {
@@ -13,6 +14,8 @@ import {
 } from '#conductor/board/render/render-board.ts';
 import { renderWords } from '#conductor/board/render/render-words.ts';
 import { formatDuration, spanMs } from '#conductor/cli/shell/format-units.ts';
+import { nodeFaults } from '#conductor/model/node-words.ts';
+import { compareTexts } from '#shared/compare-texts.ts';
 
 /** Beside nodes: an allocation, an action, a conductor. */
 export interface OtherTrouble {
@@ -81,7 +84,7 @@ function renderTrouble(trouble: Trouble, { advice, buttonsOf }: AttentionPicture
   const { shape, words } = shapes[status];
   return html`<li class="trouble ${status}"><span class="status ${status}">${shape} ${words}</span>
     <div class="trouble-text"><p class="trouble-head">${renderWhom(rows)} <span class="fact">${joined(doing.map(foreign), ', ')}</span> <span class="fact">${renderTimes(rows[0], now)}</span></p>
-    ${reason !== '' && html`<p class="words">${renderWords(reason)}${rows.length > 1 && html` <small>of the first; the others alike</small>`}</p>`}
+    ${reason !== '' && html`<p class="words">${renderWords(reason)}${rows.length > 1 && html` <small>of ${foreign(rows[0] ? nameOf(rows[0]) : '')}; the others alike</small>`}</p>`}
     ${todo !== undefined && html`<p class="advice">${renderWords(todo)}</p>`}</div>
     <p class="buttons">${buttons}</p></li>`;
 }
@@ -89,6 +92,7 @@ function renderTrouble(trouble: Trouble, { advice, buttonsOf }: AttentionPicture
 function renderWhom(rows: readonly BoardRow[]): Html {
   const links = rows
     .slice(0, namedNodes)
+    .toSorted((a, b) => compareTexts(naturalKey(nameOf(a)), naturalKey(nameOf(b))))
     .map((row, index) => renderNodeLink(uuidOf(row), nameOf(row), index === 0 ? html` data-row` : nothing));
   if (rows.length === 1) return html`<b>${links}</b>${renderRacks(rows)}`;
   const more = rows.length > namedNodes && ` and ${rows.length - namedNodes} more`;
@@ -126,7 +130,8 @@ function renderAborted(rows: readonly BoardRow[]): Html {
 }
 
 function renderTaken(nodes: readonly BoardNode[]): Html {
-  const taken = nodes.filter(({ maintenance }) => maintenance);
+  // of restored ones a line above says what to do
+  const taken = nodes.filter(({ maintenance, fault }) => maintenance && fault !== nodeFaults.restored);
   if (taken.length === 0) return nothing;
   const lines = taken
     .slice(0, mostTaken)

@@ -51,7 +51,7 @@ export const attentionView: View = {
 };
 
 /** Said at once, beside the choice of all. */
-const direct = /^(Try now|Skip |Go on|Correct |Release |Begin maintenance)/;
+const direct = /^(Try now|Skip |Go on|Correct |Release |Begin maintenance|Adopt |Manage as it is)/;
 
 /** Actions that try again after a failure, by the kind of flow, or by the state in which a node rests. */
 const again: readonly (readonly [failed: RegExp, title: string])[] = [
