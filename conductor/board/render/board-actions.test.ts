@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest';
 import type { FlowSummaryView } from '#conductor/api/flows.ts';
 import { asCurl } from '#conductor/board/data/ask-api.ts';
-import { actionsFor, actionsForRows, type Subject } from '#conductor/board/render/board-actions.ts';
+import { actionsFor, actionsForRows, joinSubject, type Subject } from '#conductor/board/render/board-actions.ts';
 import type { BoardNode } from '#conductor/board/render/render-board.ts';
 import { boardNode } from '#conductor/board/testing/board-node.ts';
+import { flowView } from '#conductor/cli/testing/flow-views.ts';
 
 const uuid = '11111111-1111-4111-8111-111111111111';
 const node = (more: Partial<BoardNode> = {}): BoardNode =>
@@ -138,4 +139,15 @@ test('each request is shown as a shell would send it', () => {
   expect(asCurl(abort.request, 'https://baton:6385')).toBe(
     `curl -X PUT -H "Authorization: Bearer $TOKEN" -H 'X-OpenStack-Ironic-API-Version: 1.96' -H 'Content-Type: application/json' -d '{"target":"abort"}' 'https://baton:6385/v1/nodes/${uuid}/states/provision'`,
   );
+});
+
+test('on its own page a node that has failed offers what corrects the failure', () => {
+  const failed = node({ provision_state: 'deploy failed', driver: 'redfish' });
+  const read = flowView([], { state: 'failed', started_at: '2026-01-01T00:08:00Z', ended_at: ended.ended_at });
+  const followed = { ...read, status: 'failed', code: 'disk_failing' } as unknown as FlowSummaryView;
+  expect(Object.keys(actionsFor(joinSubject(failed, read, followed)))).toContain('correct');
+  // of another flow the code says nothing
+  expect(joinSubject(failed, read, { ...followed, uuid: 'another' }).flow).toBe(read);
+  const open = { ...followed, ended_at: null };
+  expect(joinSubject(failed, { ...read, ended_at: null }, open).flow).toBe(open);
 });

@@ -32,6 +32,20 @@ export interface Subject {
   readonly onHold: string | null;
 }
 
+/**
+ * Joins a node with its last flow: as the fleet has it while that is under way, which says what it waits for; once it has
+ * ended as the node's page has read it, with the code by which the fleet knows the failure. Pure.
+ */
+export function joinSubject(
+  node: BoardNode,
+  read: FlowView | undefined,
+  followed: FlowSummaryView | undefined,
+): Subject {
+  const onHold = read?.on_hold ?? null;
+  if (!read || read.uuid !== followed?.uuid) return { node, flow: read ?? followed, onHold };
+  return { node, flow: followed.ended_at === null ? followed : { ...read, code: followed.code }, onHold };
+}
+
 type Verb = Pick<BoardAction, 'title' | 'meaning' | 'plan'>;
 
 /** Verbs of `PUT states/provision` that need nothing but the word. */

@@ -3,7 +3,13 @@ import { type AskOptions, askFirst } from '#conductor/board/page/ask-first.ts';
 import type { Fleet } from '#conductor/board/page/follow-fleet.ts';
 import { askToEnable, type ConsoleKind, closeConsole, openConsole } from '#conductor/board/page/open-console.ts';
 import { element, type PageEvent, paint } from '#conductor/board/page/page.ts';
-import { actionsFor, type BoardAction, type Subject, skipAction } from '#conductor/board/render/board-actions.ts';
+import {
+  actionsFor,
+  type BoardAction,
+  joinSubject,
+  type Subject,
+  skipAction,
+} from '#conductor/board/render/board-actions.ts';
 import { html, nothing } from '#conductor/board/render/html.ts';
 import { renderNodeHead, renderTab, renderTabs } from '#conductor/board/render/node/render-node.ts';
 import type { BoardNode, BoardRow } from '#conductor/board/render/render-board.ts';
@@ -26,13 +32,7 @@ export function createNodeParts(options: NodePartsOptions): (named: NamedNode) =
   const { fleet, page, openNode, may, asking, onRefusal } = options;
 
   const openFlowOf = (node: BoardNode) => [...fleet.flows.values()].find((each) => each.node_uuid === node.uuid);
-  /** Joins a node with its flow as the fleet has it while that is under way, which says what it waits for. */
-  const subjectOf = (node: BoardNode): Subject => {
-    const { flow } = page.now;
-    const open = openFlowOf(node);
-    const isSame = open?.ended_at === null && open.uuid === flow?.uuid;
-    return { node, flow: isSame ? open : (flow ?? open), onHold: flow?.on_hold ?? null };
-  };
+  const subjectOf = (node: BoardNode): Subject => joinSubject(node, page.now.flow, openFlowOf(node));
   const rowOf = (node: BoardNode): BoardRow => {
     const flow = openFlowOf(node);
     return flow ? { flow, node } : { flow: undefined, node };
