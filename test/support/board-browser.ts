@@ -23,8 +23,8 @@ export interface BoardBrowser {
   readonly faults: readonly string[];
   /** Waits until it can be seen. */
   see(text: string | RegExp): Promise<void>;
-  /** Rules of WCAG 2.1 A and AA that the page breaks, each with where. */
-  accessibilityFaults(): Promise<string[]>;
+  /** Rules of WCAG 2.1 A and AA that the page breaks, each with where. @param within CSS selector of what is looked at; default: all */
+  accessibilityFaults(within?: string): Promise<string[]>;
   picture(name: string): Promise<void>;
   /** Light, dark and narrow, each without a fault. */
   pictures(name: string): Promise<void>;
@@ -50,10 +50,10 @@ export async function openBoardBrowser(): Promise<BoardBrowser> {
   const picture = async (name: string): Promise<void> => {
     await page.screenshot({ path: join(screenshots, `${name}.png`), fullPage: true });
   };
-  const accessibilityFaults = async (): Promise<string[]> => {
+  const accessibilityFaults = async (within = 'html'): Promise<string[]> => {
     await page.evaluate(axe.source);
     const found = await page.evaluate(
-      `axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'] }).then(({ violations }) =>
+      `axe.run(${JSON.stringify(within)}, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'] }).then(({ violations }) =>
         violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(' ')))`,
     );
     return found as string[];

@@ -138,7 +138,9 @@ describe.each([24, 10_000])('%i nodes', (count) => {
     await open('#racks/');
     await expect.poll(() => page.locator('#racks > li').count(), { timeout }).toBe(Math.ceil(count / inRack));
     const name = `racks-${count}`;
-    expect(await (count < 1000 ? browser.faultsOf(name) : browser.layoutFaultsOf(name))).toEqual([]);
+    expect(await browser.layoutFaultsOf(name)).toEqual([]);
+    // all racks are made alike, and axe takes minutes for thousands of elements
+    expect(await browser.accessibilityFaults('header, #view-title, #racks > li:nth-child(-n+30)')).toEqual([]);
     const rack = page.locator('#rack-r1');
     expect(await rack.textContent()).toContain('3 failed');
     await operator.call('PUT', '/v1/nodes/r001-n6/maintenance', { reason: 'a new fan' });
@@ -146,6 +148,7 @@ describe.each([24, 10_000])('%i nodes', (count) => {
     await open('#racks/r1');
     await page.locator('.racks.one .members').waitFor({ timeout });
     expect(await page.locator('.racks.one .member').count()).toBe(inRack);
+    expect(await page.locator('.racks.one .member.failed').first().textContent()).toContain('10.9.8.7:80');
     expect(await browser.faultsOf(`rack-of-${count}`)).toEqual([]);
     await open('#fleet');
   });

@@ -76,7 +76,7 @@ test('where units are known a rack is shown from the top down, with its gaps; th
   ];
   const [rack] = arrangeRacks([flow('low', 'working')], nodes);
   const html = renderRack('r1', rack, now);
-  expect(textOf(html)).toMatch(/40 ● high in use 39 ● next in use 1 ▶ low at work 10 m ● nowhere in use$/);
+  expect(textOf(html)).toMatch(/40 ● high in use .*39 ● next in use .*1 ▶ low at work .*10 m ● nowhere in use/);
   expect(String(html).match(/class="(gap|member \w+ heat-\d)"/g)).toEqual([
     'class="member used heat-0"',
     'class="member used heat-0"',
@@ -84,4 +84,15 @@ test('where units are known a rack is shown from the top down, with its gaps; th
     'class="member working heat-2"',
     'class="member used heat-0"',
   ]);
+});
+
+test('one rack says of each node what it does, and why', () => {
+  const members = [
+    node('n1', 'r1', { provision_state: 'clean failed', last_error: 'no route to the BMC' }),
+    node('n2', 'r1', { maintenance: true, maintenance_reason: 'a new fan' }),
+  ];
+  const text = textOf(renderRack('r1', arrangeRacks([], members)[0], now));
+  expect(text).toContain('All racks / r1');
+  expect(text).toMatch(/n1 .*clean failed · no route to the BMC/);
+  expect(text).toMatch(/n2 .*in maintenance .*· a new fan/);
 });

@@ -57,11 +57,11 @@ function renderShares({ members, counts }: Rack): Html {
 
 /** One rack. Pure. @param rack `undefined` = there is none of that name */
 export function renderRack(name: string, rack: Rack | undefined, now: Date): Html {
-  const up = html`<p class="crumbs"><a href="#racks/">All racks</a></p>`;
+  const up = html`<p class="crumbs"><a href="#racks/">All racks</a> <span>/</span> ${foreign(name)}</p>`;
   if (!rack) return html`${up}<p class="empty">There is no rack ${foreign(name)}, or none of its nodes is yours.</p>`;
   // a filter has no way to say a quotation mark
   const list = !name.includes('"') && html` · <a href="#${encodeURIComponent(`rack:"${name}"`)}">as a list</a>`;
-  return html`${up}<h3>${foreign(name)}</h3><p>${renderCounts(rack)}${list}</p><div class="racks one">${renderElevation(rack.members, now)}</div>`;
+  return html`${up}${renderShares(rack)}<p class="rack-counts">${renderCounts(rack)}${list}</p><div class="racks one">${renderElevation(rack.members, now, renderDoing)}</div>`;
 }
 
 const renderCounts = ({ counts }: Rack): Html =>
@@ -74,11 +74,15 @@ const renderCounts = ({ counts }: Rack): Html =>
   );
 
 /** Members from the top down; units that nothing is noted for between two members are left out, and that is shown. */
-function renderElevation(members: readonly RackMember[], now: Date): Html {
+function renderElevation(
+  members: readonly RackMember[],
+  now: Date,
+  more: (member: RackMember) => Html = () => nothing,
+): Html {
   const rows = members.map((member, index) => {
     const above = members[index - 1]?.unit ?? null;
     const isGap = member.unit !== null && above !== null && above - member.unit > 1;
-    return html`${isGap && html`<li class="gap" aria-hidden="true"></li>`}${renderMember(member, now)}`;
+    return html`${isGap && html`<li class="gap" aria-hidden="true"></li>`}${renderMember(member, now, more(member))}`;
   });
   return html`<ol class="members">${rows}</ol>`;
 }
@@ -88,11 +92,19 @@ const formatWait = (ms: number): string =>
   ms < minuteMs ? '< 1 m' : formatDuration(Math.floor(ms / minuteMs) * minuteMs).replace(' 00 s', '');
 const minuteMs = 60_000;
 
-function renderMember({ row, status, unit }: RackMember, now: Date): Html {
+/** Renders the work or rest of a member, beside its name: there is room for it where one rack is shown. */
+function renderDoing({ row: { flow, node }, status }: RackMember): Html {
+  const state = flow?.provision_state ?? node?.provision_state;
+  const why = flow ? flow.reason : node.maintenance ? node.maintenance_reason : node.last_error;
+  const words = [state, flow && (flow.step ?? flow.kind), why].filter((each) => each !== null && each !== undefined);
+  return html`<span class="doing"><span class="status ${status}" aria-hidden="true">${nodeStatuses[status].words}</span> ${foreign(words.join(' · '))}</span>`;
+}
+
+function renderMember({ row, status, unit }: RackMember, now: Date, more: Html): Html {
   const name = nameOf(row);
   const { shape, words } = nodeStatuses[status];
   const waitMs = row.flow && row.flow.ended_at === null ? spanMs(row.flow.since, null, now) : undefined;
   const heat = waitMs === undefined ? 0 : warm.filter((ms) => waitMs >= ms).length;
   const wait = waitMs === undefined ? nothing : html`<small>${formatWait(waitMs)}</small>`;
-  return html`<li class="member ${status} heat-${heat}"><a href="#node/${encodeURIComponent(row.node?.name ?? uuidOf(row))}" title="${name}: ${words}"><span class="unit">${unit}</span><span class="status ${status}" aria-hidden="true">${shape}</span> ${foreign(name)} <span class="unseen">${words}</span>${wait}</a></li>`;
+  return html`<li class="member ${status} heat-${heat}"><a href="#node/${encodeURIComponent(row.node?.name ?? uuidOf(row))}" title="${name}: ${words}"><span class="unit">${unit}</span><span class="status ${status}" aria-hidden="true">${shape}</span> ${foreign(name)} <span class="unseen">${words}</span>${more}${wait}</a></li>`;
 }

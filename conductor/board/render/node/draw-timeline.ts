@@ -54,6 +54,7 @@ const shapes: Readonly<Record<string, string>> = {
   waiting: '…',
   succeeded: '✓',
   failed: '✖',
+  aborted: '⊘',
   skipped: '–',
 };
 /** Parts of the axis with a time beneath. */
@@ -121,7 +122,9 @@ interface Drawing {
 function renderStep({ step, actual, usual }: DrawnStep, drawing: Drawing): Html {
   const { flow, place, now, mayChange } = drawing;
   const isBusy = step.state === 'running' || step.state === 'waiting';
-  const status = isBusy ? 'working' : step.state;
+  // an operator's abort is no failure of the step that it struck
+  const state = step.state === 'failed' && flow.state === 'aborted' ? 'aborted' : step.state;
+  const status = isBusy ? 'working' : state;
   const took =
     step.started_at === null ? '' : formatDuration(spanMs(step.started_at, step.ended_at ?? flow.ended_at, now));
   const usually =
@@ -133,7 +136,7 @@ function renderStep({ step, actual, usual }: DrawnStep, drawing: Drawing): Html 
   };
   const parts = actual ? segmentsOf(step, actual) : [];
   const drawn = parts.map((part) =>
-    bar(part, part.isWait ? 'bar waiting' : `bar ${step.state === 'waiting' ? 'running' : step.state}`, 5, 8),
+    bar(part, part.isWait ? 'bar waiting' : `bar ${state === 'waiting' ? 'running' : state}`, 5, 8),
   );
   const bars = html`${usual && bar(usual, 'usual', 2, 14)}${drawn}`;
   const name = stepName(step);
@@ -141,7 +144,7 @@ function renderStep({ step, actual, usual }: DrawnStep, drawing: Drawing): Html 
     mayChange &&
     step.may_skip &&
     html`<button type="button" class="small" id="skip-${step.uuid}" data-step="${step.uuid}" aria-label="Skip ${name}">Skip…</button>`;
-  return html`<tr class="${status}"><th scope="row" class="t-step" title="${name}: ${step.reason}"><span class="shape" aria-hidden="true">${shapes[step.state] ?? '?'}</span><span class="unseen">${step.state}</span> ${foreign(name)} <small>${step.in_band ? 'agent' : 'conductor'}</small></th>
+  return html`<tr class="${status}"><th scope="row" class="t-step" title="${name}: ${step.reason}"><span class="shape" aria-hidden="true">${shapes[state] ?? '?'}</span><span class="unseen">${state}</span> ${foreign(name)} <small>${step.in_band ? 'agent' : 'conductor'}</small></th>
     <td class="t-bar"><svg aria-hidden="true" width="100%" height="18">${bars}</svg></td><td class="t-took number">${took}</td><td class="t-usual number">${usually}</td></tr>
     ${renderRemark(step, drawing, skip)}`;
 }

@@ -269,3 +269,16 @@ test('machines’ text stays text', () => {
   expect(text).not.toContain('<script');
   expect(text).toContain(String(html`<bdi>${evil}</bdi>`));
 });
+
+test('a step that an operator aborted is no failure', () => {
+  const steps = [step({ state: 'failed', error: "stopped by the operator's 'abort'" })];
+  const shown = (state: FlowView['state']) => {
+    const ended = flow({ steps, state, ended_at: '2026-01-01T00:09:00Z', error: 'over' });
+    const subject = { node: failedNode, flow: ended, onHold: null };
+    return String(renderTab('now', { ...rest, node: failedNode, row: failedRow, subject, flow: ended }, now));
+  };
+  expect(shown('aborted')).toContain('<tr class="aborted">');
+  expect(shown('aborted')).toContain('⊘');
+  expect(shown('aborted')).not.toContain('bar failed');
+  expect(shown('failed')).toContain('bar failed');
+});
