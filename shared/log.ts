@@ -25,8 +25,8 @@ const secretKeys = [
 ];
 
 /**
- * The root logger: JSON lines on stderr, so that stdout stays free for answers. Children carry `component`, `node`
- * and `flow` as fields; messages are constant text.
+ * Makes the root logger: JSON lines on stderr, so that stdout stays free for answers. Children carry `component`, `node` and
+ * `flow` as fields; messages are constant text.
  */
 export function createLog(options: {
   readonly component: string;

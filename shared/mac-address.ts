@@ -1,6 +1,6 @@
 const separated = /^[0-9a-f]{2}([:-][0-9a-f]{2}){5}$/i;
 
-/** A MAC address as lower-case `aa:bb:cc:dd:ee:ff` (from colon or dash form), or `undefined` when it is none. */
+/** Parses a MAC address as lower-case `aa:bb:cc:dd:ee:ff` (from colon or dash form), or `undefined` when it is none. */
 export function parseMacAddress(text: string): string | undefined {
   return separated.test(text) ? text.toLowerCase().replaceAll('-', ':') : undefined;
 }
@@ -9,8 +9,8 @@ export function parseMacAddress(text: string): string | undefined {
 const notAssigned: ReadonlySet<string> = new Set(['00:00:00:00:00:00', '00:a0:c9:00:00:00']);
 
 /**
- * A MAC address by which a network card may be known again, as `parseMacAddress` gives it; `undefined` also for what many
- * have, and for addresses of groups.
+ * Parses a MAC address by which a network card may be known again, as `parseMacAddress` gives it; `undefined` also for what
+ * many have, and for addresses of groups.
  */
 export function parseCardAddress(text: string): string | undefined {
   const mac = parseMacAddress(text);
@@ -27,7 +27,7 @@ export function parseCardAddresses(texts: readonly string[]): string[] {
 const classDrivers: ReadonlySet<string> = new Set(['cdc_ether', 'cdc_eem', 'cdc_ncm', 'cdc_subset', 'rndis_host']);
 
 /**
- * Whether it is the link to the machine's own BMC (over USB): many makers give it the same address, which no one has
+ * Returns whether it is the link to the machine's own BMC (over USB): many makers give it the same address, which no one has
  * assigned, on all of their machines. One that nobody has assigned has the second bit of its first byte set.
  */
 export function isBmcLink(nic: { readonly macAddress: string; readonly driver: string | null | undefined }): boolean {

@@ -15,7 +15,7 @@ const notFilledIn = new RegExp(
   'i',
 );
 
-/** A text of the firmware; `null` where its maker has written none. Pure. */
+/** Returns a text of the firmware; `null` where its maker has written none. Pure. */
 export function filledIn(text: string | null | undefined): string | null {
   const trimmed = text?.trim() ?? '';
   return /^[\s\-#.]*$/.test(trimmed) || /^0+$/.test(trimmed) || notFilledIn.test(trimmed) ? null : trimmed;
@@ -26,7 +26,8 @@ const keys = '01234567890123456789';
 const letters = 'abcdefghijklmnopqrstuvwxyz';
 
 /**
- * A serial number; `null` for what stands on many machines: one character over and over, digits or letters in a row. Pure.
+ * Returns a serial number; `null` for what stands on many machines: one character over and over, digits or letters in a row.
+ * Pure.
  */
 export function realSerial(text: string | null | undefined): string | null {
   const serial = filledIn(text);
@@ -50,7 +51,7 @@ const templates: ReadonlySet<string> = new Set(
   ].flatMap((uuid) => [plainUuid(uuid), swapped(plainUuid(uuid))]),
 );
 
-/** The system UUID as 32 lower-case digits; `null` for what is none, or stands on many machines. Pure. */
+/** Returns the system UUID as 32 lower-case digits; `null` for what is none, or stands on many machines. Pure. */
 export function realUuid(text: string | null | undefined): string | null {
   const digits = plainUuid(text ?? '');
   if (!/^[0-9a-f]{32}$/.test(digits) || /^(..)\1*$/.test(digits)) return null;
@@ -58,14 +59,16 @@ export function realUuid(text: string | null | undefined): string | null {
 }
 
 /**
- * Whether two UUIDs, as of `realUuid`, are one machine's: SMBIOS before 2.6 left open how the first three fields are read,
- * and BMCs have changed their minds since. Pure.
+ * Returns whether two UUIDs, as of `realUuid`, are one machine's: SMBIOS before 2.6 left open how the first three fields are
+ * read, and BMCs have changed their minds since. Pure.
  */
 export function isSameUuid(a: string, b: string): boolean {
   return a === b || a === swapped(b);
 }
 
-/** Both ways in which it may be written, with dashes: to look for it where others have written it. Pure. */
+/**
+ * Lists both forms in which a UUID may be written, with dashes, to look for it where other programs have written it. Pure.
+ */
 export function writtenUuids(digits: string): readonly string[] {
   return [digits, swapped(digits)].map((each) => each.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-'));
 }

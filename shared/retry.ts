@@ -17,7 +17,7 @@ export interface BackOff {
   readonly random?: Random;
 }
 
-/** Milliseconds to wait after the `failures`th failure in a row, from 1. */
+/** Returns the milliseconds to wait after the `failures`th failure in a row, from 1. */
 export function backOffMs(
   { firstMs, mostMs = Number.POSITIVE_INFINITY, leastMs = 0, spread = [1, 1], random = Math.random }: BackOff,
   failures: number,

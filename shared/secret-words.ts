@@ -88,7 +88,7 @@ function hideBy(texts: () => readonly string[], rulesOf: (text: string) => reado
   };
 }
 
-/** Longest first: one may be part of another. */
+/** Lists the forms in which a secret may be written, the longest first, since one may be part of another. */
 function writtenForms(texts: readonly string[]): string[] {
   const written = texts
     .flatMap((text) => [text, ...text.split('\n')])

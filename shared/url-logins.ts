@@ -5,7 +5,7 @@ const urlLogin = /([a-z][a-z0-9+.-]*:\/\/)([^/?#\s"'<>]+)@/gi;
 const signature =
   /([?&](?:sig|signature|x-amz-(?:signature|security-token)|x-goog-signature|temp_url_sig|(?:access_)?token)=)([^&#\s"'<>\\]+)/gi;
 
-/** The text with the logins and signatures of its URLs changed. */
+/** Returns the text with the logins and signatures of its URLs changed. */
 export function mapUrlLogins(text: string, change: (login: string) => string): string {
   const changed = text.includes('@')
     ? text.replaceAll(urlLogin, (_, scheme: string, login: string) => `${scheme}${change(login)}@`)

@@ -1,15 +1,15 @@
-/** `a, b and 3 more`: of many the first `most`. Pure. */
+/** Names the first `most` of many: `a, b and 3 more`. Pure. */
 export function nameSome(names: readonly string[], most: number): string {
   const named = names.slice(0, most).join(', ');
   return names.length > most ? `${named} and ${names.length - most} more` : named;
 }
 
-/** `1 image`, `2 images`. Pure. */
+/** Writes `1 image`, `2 images`. Pure. */
 export function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
-/** The word that was probably meant: at most two letters away, and not another word altogether; `_` is `-`. Pure. */
+/** Returns the word that was probably meant: at most two letters away, and not another word altogether; `_` is `-`. Pure. */
 export function nearestWord(given: string, words: Iterable<string>): string | undefined {
   // what takes long to compare is nobody's misspelt word
   if (given.length > 100) return undefined;
@@ -23,7 +23,7 @@ export function nearestWord(given: string, words: Iterable<string>): string | un
   return nearest;
 }
 
-/** `; did you mean X?`, behind what refuses a word; empty where none is near. Pure. */
+/** Writes `; did you mean X?`, to follow the refusal of a word; empty where none is near. Pure. */
 export function didYouMean(given: string, words: Iterable<string>): string {
   const meant = nearestWord(given, words);
   return meant === undefined ? '' : `; did you mean ${meant}?`;

@@ -31,8 +31,8 @@ export function agentSettings(driverInfo: JsonObject): JsonObject {
 }
 
 /**
- * `instance_info` as every command carries it, of which in-band steps read hints and capabilities: without passwords,
- * config drive, and URLs with a login. What writes an image is given those by its own argument, `image_info`.
+ * Builds `instance_info` for commands, from which in-band steps read hints and capabilities: without passwords, config
+ * drive, and URLs with a login. What writes an image is given those by its own argument, `image_info`.
  */
 export function agentInstanceInfo(instanceInfo: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(instanceInfo).filter(([key, value]) => !holdsSecret(key, value)));
@@ -177,7 +177,7 @@ function lacksOf(status: number, fault: string): string | undefined {
   return pattern?.exec(fault)?.[1];
 }
 
-/** Whether an agent has refused a command because it has no such extension, or no such command in it. */
+/** Returns whether an agent has refused a command because it has no such extension, or no such command in it. */
 export function saysItLacks(error: unknown, name: string): boolean {
   return error instanceof AppError && error.details['lacks'] === name;
 }

@@ -14,7 +14,10 @@ import { type ConsoleQuery, maxConsoleMessageBytes } from '#shared/wire/console.
 
 const handshakeTimeoutMs = 10_000;
 
-/** Where an agent's consoles are. @throws AppError `not_supported` for an agent without TLS: a root shell in the clear */
+/**
+ * Returns the URL of an agent's consoles.
+ * @throws AppError `not_supported` for an agent without TLS, whose root shell would be in the clear
+ */
 function agentConsoleUrl(session: AgentSessionRow | undefined): string {
   if (!session?.callbackUrl || !session.certificate) {
     if (session?.callbackUrl) throw new AppError('not_supported', 'this agent serves no HTTPS, so it has no console');
@@ -24,8 +27,8 @@ function agentConsoleUrl(session: AgentSessionRow | undefined): string {
 }
 
 /**
- * A new shell in the ramdisk, over TLS pinned to the certificate that the agent announced. The socket is paused: nothing
- * is lost before somebody listens.
+ * Opens a new shell in the ramdisk, over TLS pinned to the certificate that the agent announced. The socket is paused:
+ * nothing is lost before somebody listens.
  * @throws AppError `agent_error` when the agent refuses or does not know consoles (a real ironic-python-agent),
  * `unavailable` when it can't be reached
  */
@@ -92,7 +95,7 @@ async function readConsoleOccasion(db: Queryable, nodeUuid: string): Promise<Con
 }
 
 /**
- * Why a console that was opened at one occasion has to end at another; `undefined` while it may stay. A person at a
+ * Explains why a console that was opened at one occasion has to end at another; `undefined` while it may stay. A person at a
  * shell and a step that begins would work on the same disks without knowing of each other.
  */
 export function whyOver(opened: ConsoleOccasion, now: ConsoleOccasion): string | undefined {
@@ -106,7 +109,7 @@ export function whyOver(opened: ConsoleOccasion, now: ConsoleOccasion): string |
 }
 
 /**
- * A new shell in the node's ramdisk, until the flow moves on.
+ * Returns a new shell in the node's ramdisk, until the flow moves on.
  * @throws AppError `conflict` while no agent runs, `not_supported`
  */
 export async function agentConsole(

@@ -17,7 +17,7 @@ import { type AdvertisedStep, AdvertisedSteps, HardwareManagerVersion, type Step
 /** An agent that listens for LLDP answers when switches have spoken: every 30 s, and some only every other time. */
 const timeoutMs = 120_000;
 
-/** Why the agent has not done it, or has not answered as it should. */
+/** Explains why the agent has not done it, or has not answered as it should. */
 function reasonOf({ command_error: error }: CommandResult): string | undefined {
   return error?.details ?? error?.message ?? undefined;
 }
@@ -54,7 +54,10 @@ export async function askForInventory(agent: AgentClient): Promise<JsonObject> {
   });
 }
 
-/** Its disks. @throws AppError `agent_error`, also for an inventory that says nothing of disks, `unavailable`, `busy` */
+/**
+ * Asks an agent for its disks.
+ * @throws AppError `agent_error`, also for an inventory that says nothing of disks, `unavailable`, `busy`
+ */
 export async function askForDisks(agent: AgentClient): Promise<KnownDisk[]> {
   const { disks } = InventoryDocument.parse(await askForInventory(agent));
   if (disks) return disks.map(toKnownDisk);
@@ -118,8 +121,8 @@ export interface AgentOffer {
 }
 
 /**
- * The steps that the agent has for flows of that kind (agent-protocol.md §4.2). One without the extension has none, which
- * is no error: Ironic's of before 2020 lack `deploy`, those of before 2023 `service`.
+ * Returns the steps that the agent has for flows of that kind (agent-protocol.md §4.2). One without the extension has none,
+ * which is no error: Ironic's of before 2020 lack `deploy`, those of before 2023 `service`.
  * @throws AppError `agent_error`, `unavailable`, `busy`
  */
 export async function askForSteps({ agent, secrets, node, ports }: AskingContext, kind: StepKind): Promise<AgentOffer> {
@@ -160,7 +163,7 @@ async function postUnlessLacking(
 }
 
 /**
- * Whether the extension is missing. Ironic's agent says so as well when a command of one that it has fails with a
+ * Returns whether the extension is missing. Ironic's agent says so as well when a command of one that it has fails with a
  * KeyError (agent-protocol.md §4); but a command that none has is refused in other words by an extension that is there.
  */
 async function lacksExtension(agent: AgentClient, extension: string): Promise<boolean> {
@@ -173,7 +176,7 @@ async function lacksExtension(agent: AgentClient, extension: string): Promise<bo
   }
 }
 
-/** Whether two boots' hardware managers are the same ones. */
+/** Returns whether two boots' hardware managers are the same ones. */
 export function sameVersions(a: HardwareManagerVersion, b: HardwareManagerVersion): boolean {
   const names = new Set([...Object.keys(a), ...Object.keys(b)]);
   return [...names].every((name) => a[name] === b[name]);

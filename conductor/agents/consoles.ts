@@ -16,9 +16,9 @@ import { closeSocket, endConsole, keepAlive } from '#shared/web-socket/web-socke
 import type { ConsoleQuery } from '#shared/wire/console.ts';
 
 /**
- * Whether consoles are given out here at all; to whom, `conductor/auth/access-rules.ts` says: administrators. Where nobody
- * proves who they are everybody is one, so an API that others than this host's users may reach gives out root shells only
- * where the operator says so in full.
+ * Returns whether consoles are given out here at all; to whom, `conductor/auth/access-rules.ts` says: administrators. Where
+ * nobody proves who they are everybody is one, so an API that others than this host's users may reach gives out root shells
+ * only where the operator says so in full.
  * @throws AppError `forbidden` saying what would allow it
  */
 export function requireConsoleAccess(config: Pick<AgentsConfig, 'console' | 'host'>): void {
@@ -225,8 +225,8 @@ function closing(socket: WebSocket, otherwise: string): Promise<string> {
 }
 
 /**
- * The machine's own serial console by its BMC, while it is enabled. Nothing of it outlives its WebSocket, so a conductor
- * that dies leaves only a connection that the BMC ends when the next one is opened.
+ * Returns the machine's own serial console by its BMC, while it is enabled. Nothing of it outlives its WebSocket, so a
+ * conductor that dies leaves only a connection that the BMC ends when the next one is opened.
  * @throws AppError `conflict` while it is disabled, `not_supported`
  */
 export function serialConsole(

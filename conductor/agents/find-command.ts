@@ -1,8 +1,8 @@
 import type { CommandResult } from '#shared/wire/agent-calls.ts';
 
 /**
- * The command that runs a flow step: by its id; from a real ironic-python-agent, which makes up its own ids, by the step
- * that it repeats in its result. A command that runs or has failed repeats nothing: there the last one of that name is
+ * Finds the command that runs a flow step: by its id; from a real ironic-python-agent, which makes up its own ids, by the
+ * step that it repeats in its result. A command that runs or has failed repeats nothing: there the last one of that name is
  * meant, since an agent runs one command at a time and a failure ends the flow. Commands that run no step
  * (`install_bootloader`, `prepare_image`) are known by name only. An agent's list begins with its boot, which may be an
  * earlier flow's: fast track takes over none that has such commands in its list (`isTraceless`).
@@ -21,8 +21,8 @@ export function findCommand(
 }
 
 /**
- * Whether the agent says that a flow step has ended. An agent that knows nothing of it says nothing: one that was started
- * again may have forgotten what a disk is still at.
+ * Returns whether the agent says that a flow step has ended. An agent that knows nothing of it says nothing: one that was
+ * started again may have forgotten what a disk is still at.
  */
 export function hasEnded(commands: readonly CommandResult[], stepUuid: string): boolean {
   const isOver = ({ command_status: status }: CommandResult): boolean => status !== 'RUNNING';

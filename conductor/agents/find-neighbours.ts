@@ -148,7 +148,7 @@ export function createNeighbourFinder(
   };
 }
 
-/** Until an agent calls again; the more machines share images, the later. */
+/** Returns the milliseconds until an agent is to call again: the more machines share images, the more. */
 export function nextCallMs(machines: number): number {
   return Math.min(mostNextMs, leastNextMs + nextMsEach * machines);
 }

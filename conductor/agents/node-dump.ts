@@ -10,7 +10,7 @@ import type { Hide } from '#shared/secret-words.ts';
 import type { CommandResult } from '#shared/wire/agent-calls.ts';
 
 /**
- * The `node` and `ports` parameters of the agent's commands, in the shape of Ironic's objects
+ * Makes the `node` and `ports` parameters of the agent's commands, in the shape of Ironic's objects
  * (`spec/captures/deploy-conversation.json`). Other secrets are left out rather than masked.
  */
 export function dumpNode(

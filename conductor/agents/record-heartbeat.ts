@@ -19,15 +19,16 @@ import type { Heartbeat } from '#shared/wire/agent-calls.ts';
 import type { ProgressReport } from '#shared/wire/progress.ts';
 
 /**
- * Whether machines that boot, and their agents, may call from this address: anyone who knows a MAC address could otherwise
- * take a boot's token before the machine itself does. @param address `undefined` = not known.
+ * Returns whether machines that boot, and their agents, may call from this address: anyone who knows a MAC address could
+ * otherwise take a boot's token before the machine itself does.
+ * @param address `undefined` = not known.
  */
 export function isAgentAddress({ allow }: Pick<OutboundRules, 'allow'>, address: string | undefined): boolean {
   if (!allow) return true;
   return address !== undefined && allow.ranges.has(plainAddress(address));
 }
 
-/** Whether an agent that calls from this address asks to be called back at it. */
+/** Returns whether an agent that calls from this address asks to be called back at it. */
 export function leadsTo(callbackUrl: string, address: string | undefined): boolean {
   const host = URL.parse(callbackUrl)?.hostname;
   const called = host === undefined ? undefined : literalAddress(host);
@@ -45,7 +46,7 @@ function canonical(address: string): string {
 }
 
 /**
- * `POST /v1/heartbeat/{node}`: stores what the agent says and nudges; the work is done elsewhere. Texts that agents
+ * Serves `POST /v1/heartbeat/{node}`: stores what the agent says and nudges; the work is done elsewhere. Texts that agents
  * match on are Ironic's (agent-protocol.md §2.3). `source`: the address that it comes from.
  * @throws AppError `not_found` (404) or `invalid_argument` (400, also for a wrong token).
  */
@@ -195,7 +196,7 @@ function checkCallback(
   }
 }
 
-/** In the text that agents know for a callback_url that can't be used. */
+/** Refuses a callback_url that can't be used, in the words that agents know. */
 function requireAllowedCallback(heartbeat: Heartbeat, rules: OutboundRules): void {
   try {
     checkOutboundUrl('callback_url', heartbeat.callback_url, rules);
@@ -205,7 +206,7 @@ function requireAllowedCallback(heartbeat: Heartbeat, rules: OutboundRules): voi
 }
 
 /**
- * `POST /v1/progress/{node}` (Baton's own): shown to the operator, nothing is decided from it.
+ * Serves `POST /v1/progress/{node}` (Baton's own): shown to the operator, nothing is decided from it.
  * @throws AppError `not_found`, `invalid_argument`.
  */
 export async function recordProgress(

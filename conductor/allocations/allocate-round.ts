@@ -128,8 +128,8 @@ function plan(round: Round, unit: Unit, fitting: readonly Candidate[]): Planned 
 }
 
 /**
- * Nodes that fit, by request; each request is read once. So many that enough remain when all others of the class have taken
- * theirs, which may be the same ones.
+ * Reads the nodes that fit, by request; each request is read once. So many that enough remain when all others of the class
+ * have taken theirs, which may be the same ones.
  */
 async function readForAll(round: Round, units: readonly Unit[]): Promise<Map<string, Candidate[]>> {
   const fitting = new Map<string, Candidate[]>();
@@ -192,7 +192,10 @@ async function refuse(round: Round, { unit, pairs }: UnitClaim, error: unknown):
   else await putOff(round, unit, `Unexpected exception during allocation: ${errorChain(error)}`);
 }
 
-/** It lost its nodes to somebody: tried again soon, then left waiting if it may, then ended. */
+/**
+ * Puts off an allocation whose nodes others have taken: it is tried again soon, then left waiting if it may wait, then
+ * ended.
+ */
 async function putOff(round: Round, unit: Unit, reason: string): Promise<void> {
   if (isPatient(round, unit)) hinder(round, unit);
   else if (mayWait(unit)) wait(round, unit);
@@ -215,7 +218,7 @@ function wait(round: Round, unit: Unit): void {
   round.waiting.push(unit);
 }
 
-/** Many that fail for one reason are one save. */
+/** Saves all allocations that fail for one reason at once. */
 async function failAll(round: Round, units: readonly Unit[]): Promise<void> {
   const byReason = new Map<string, Unit[]>();
   for (const unit of units) {

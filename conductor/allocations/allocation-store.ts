@@ -19,7 +19,7 @@ export const allocationResource: Resource<AllocationRow> = {
 /** Fields of ours: shown where they say something. */
 const ownFields = ['wait_until', 'waiting_for', 'group_uuid'];
 
-/** The allocation as the API shows it, without links. Pure. */
+/** Makes the allocation as the API shows it, without links. Pure. */
 export function viewAllocation(
   row: AllocationRow,
   { fields, version }: { readonly version: number; readonly fields?: readonly string[] | undefined },
@@ -32,7 +32,7 @@ export function viewAllocation(
 }
 
 /**
- * By UUID or name.
+ * Finds an allocation by UUID or name.
  * @param project what a caller bound to one may see: the others' allocations are not there
  * @throws AppError `not_found` in Ironic's words.
  */

@@ -25,7 +25,7 @@ import { listTraits } from '#conductor/nodes/traits.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 
 /**
- * `PATCH /v1/allocations/{allocation}`: name and extra, in any state (allocation.md §5).
+ * Serves `PATCH /v1/allocations/{allocation}`: name and extra, in any state (allocation.md §5).
  * @throws AppError `not_found`, `invalid_argument` naming the field, `conflict` for a duplicate name.
  */
 export function changeAllocation(
@@ -84,7 +84,7 @@ export interface Backfill {
 }
 
 /**
- * An allocation for a node that runs an instance already (`node` in the request, allocation.md §3.2), in one
+ * Makes an allocation for a node that runs an instance already (`node` in the request, allocation.md §3.2), in one
  * transaction: where it does not fit, no row stays behind.
  * @throws AppError `not_found`, `conflict` saying what does not fit, `node_locked`.
  */

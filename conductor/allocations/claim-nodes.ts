@@ -85,8 +85,8 @@ function lockAllocations(tx: Transaction, conductor: string, pairs: readonly Gra
 }
 
 /**
- * The leases that nobody holds or whose time is over, for as long as the transaction lasts: a claim that comes meanwhile
- * waits, and then sees what was written (as `requireUnlocked`).
+ * Locks the leases that nobody holds or whose time is over, for as long as the transaction lasts: a claim that comes
+ * meanwhile waits, and then sees what was written (as `requireUnlocked`).
  */
 function lockLeases(tx: Transaction, nodeUuids: readonly string[]) {
   return tx
@@ -96,7 +96,9 @@ function lockLeases(tx: Transaction, nodeUuids: readonly string[]) {
     .for('update', { skipLocked: true });
 }
 
-/** For nodes that nobody has ever worked on. In order, so that two who do the same never wait for each other. */
+/**
+ * Inserts leases for nodes that nobody has ever worked on. In order, so that two who do the same never wait for each other.
+ */
 async function insertLeases(db: Queryable, nodeUuids: readonly string[]): Promise<void> {
   if (nodeUuids.length === 0) return;
   await db.execute(sql`

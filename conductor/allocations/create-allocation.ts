@@ -65,8 +65,8 @@ async function checkRequest(
 }
 
 /**
- * `POST /v1/allocations`: writes one allocation, or as many as `count` says, and has the conductor look for their nodes.
- * With `node` the allocation is active at once.
+ * Serves `POST /v1/allocations`: writes one allocation, or as many as `count` says, and has the conductor look for their
+ * nodes. With `node` the allocation is active at once.
  * @throws AppError `invalid_argument`, `forbidden`, `conflict` for a uuid or name in use, a uuid that is some node's
  * `instance_uuid`, or a `node` that does not fit.
  */
@@ -127,7 +127,7 @@ function memberName({ name, count }: AllocationRequest, index: number): string |
   return count === undefined ? name : `${name}-${index}`;
 }
 
-/** Names of the allocations that are asked for, in their order. */
+/** Lists the names of the requested allocations, in their order. */
 function memberNames(request: AllocationRequest): (string | null)[] {
   return Array.from({ length: request.count ?? 1 }, (_, index) => memberName(request, index));
 }
@@ -170,7 +170,7 @@ function checkCombination(request: AllocationRequest): void {
   }
 }
 
-/** In the order given; every one must be a node. */
+/** Lists UUIDs of the candidates in the order given; each candidate must be a node. */
 async function candidateUuids(db: Queryable, idents: readonly string[], { project }: Caller): Promise<string[]> {
   if (idents.length === 0) return [];
   const rows = await db
@@ -202,7 +202,7 @@ async function requireNoInstanceUuid(db: Queryable, uuid: string | undefined): P
 }
 
 /**
- * UUID of the node that a request's `node` names.
+ * Finds the UUID of the node that a request's `node` names.
  * @throws AppError `invalid_argument` (it is the request that is wrong) for one that is not there, or that a caller bound
  * to the project may not know of.
  */
@@ -216,7 +216,7 @@ export async function namedNode(db: Queryable, ident: string, project: string | 
 }
 
 /**
- * `dry_run`: nothing is written.
+ * Answers a `dry_run`: nothing is written.
  * @throws AppError as the request itself would.
  */
 export async function tryAllocation(

@@ -11,7 +11,7 @@ export interface Unit {
   readonly requirements: Requirements;
 }
 
-/** In the order of creation. Pure. */
+/** Lists units of demand in the order of their creation. Pure. */
 export function unitsOf(rows: readonly WorkRow[]): Unit[] {
   const groups = Map.groupBy(rows, (row) => row.groupUuid ?? row.uuid);
   return [...groups].flatMap(([key, [first, ...others]]) =>

@@ -44,7 +44,7 @@ export interface Refusal {
   readonly text: string;
 }
 
-/** Every reason against the node; none = it fits (seed 003, "Allocation process"; allocation.md §3.1). Pure. */
+/** Lists every reason against the node; none = it fits (seed 003, "Allocation process"; allocation.md §3.1). Pure. */
 export function listRefusals(node: Candidate, requirements: Requirements): Refusal[] {
   const missing = requirements.traits.filter((trait) => !node.traits.includes(trait));
   const { owner, candidateNodes } = requirements;
@@ -110,7 +110,7 @@ function namesakesFirst(nodes: readonly Candidate[], { names }: Demand): Candida
 }
 
 /**
- * Which allocation of a group gets which node: its namesake where there is one. Pure.
+ * Returns which allocation of a group gets which node: its namesake where there is one. Pure.
  * @param nodes not more than allocations
  */
 export function pairUp<Allocation extends { readonly name: string | null }>(
@@ -147,8 +147,8 @@ const shortageWords: Readonly<Record<Refusal['kind'] | 'locked', string>> = {
 };
 
 /**
- * Why there are not enough nodes, Ironic's words first (allocation.md §3.1), then what stands against the nodes of the
- * class (or the candidates), each counted under each of its reasons. Pure.
+ * Explains why there are not enough nodes, Ironic's words first (allocation.md §3.1), then what stands against the nodes of
+ * the class (or the candidates), each counted under each of its reasons. Pure.
  * @param nodes those that the request names: of its class, or its candidates
  */
 export function describeShortage(requirements: Requirements, nodes: readonly Candidate[], count: number): string {
@@ -189,8 +189,7 @@ interface InRack {
 }
 
 /**
- * `count` of the nodes, or all when there are fewer; among equals the order given decides. Pure.
- *
+ * Selects `count` of the nodes, or all when there are fewer; among equals the order given decides. Pure.
  * `spread`: as evenly over the racks as they allow, so that the loss of one rack takes as few as possible. `pack`: in as
  * few racks as possible, in the smallest one that suffices. Nodes whose rack is not known may all stand in one: they
  * count as a rack of their own, which comes last.
@@ -236,7 +235,7 @@ function rank(rack: Rack<unknown>): number {
   return rack.known ? 0 : 1;
 }
 
-/** In the order in which they are first seen, the unknown one last. */
+/** Groups nodes by rack: racks in the order in which they are first seen, the unknown rack last. */
 function inRacks<Node extends InRack>(nodes: readonly Node[]): Rack<Node>[] {
   const groups = [...Map.groupBy(nodes, (node) => node.rack)].map(([rack, members]) => ({
     known: rack !== undefined,

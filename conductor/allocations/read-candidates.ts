@@ -36,7 +36,7 @@ const leaseColumns = {
 const locked = sql`${nodes.uuid} in (select ${nodeLeases.nodeUuid} from ${nodeLeases} where not ${isFree(nodeLeases)})`;
 
 /**
- * Nodes that fit, in random order, so that conductors do not all try the same; with a limit, those named so among the
+ * Reads nodes that fit, in random order, so that conductors do not all try the same; with a limit, those named so among the
  * first. Locked ones only when the others are fewer than needed. The conditions are those of `listRefusals`, which has the
  * last word.
  */
@@ -64,7 +64,7 @@ export async function readFitting(
   return [...free, ...(await read(undefined, found))];
 }
 
-/** `listRefusals` as far as the database can know. */
+/** Makes the condition of `listRefusals` in SQL, as far as the database can know. */
 function fits(requirements: Requirements): SQL | undefined {
   const { owner } = requirements;
   const traits = [...new Set(requirements.traits)];
@@ -84,8 +84,8 @@ function fits(requirements: Requirements): SQL | undefined {
 }
 
 /**
- * Nodes that a shortage is explained with: the candidates, or those of the resource class. What an owner reads counts none
- * of other projects.
+ * Reads the nodes by which a shortage is explained: the candidates, or those of the resource class. An explanation that an
+ * owner reads counts no nodes of other projects.
  */
 export function readNamed(db: Queryable, requirements: Requirements): Promise<Candidate[]> {
   const { candidateNodes, owner, resourceClass } = requirements;
@@ -98,7 +98,7 @@ export function readNamed(db: Queryable, requirements: Requirements): Promise<Ca
   );
 }
 
-/** All nodes, or those that belong or are leased to the project, in order of creation. */
+/** Reads all nodes, or those that belong or are leased to the project, in order of creation. */
 export function readAll(db: Queryable, project: string | undefined): Promise<Candidate[]> {
   return readWhere(db, visibleNodes(project));
 }

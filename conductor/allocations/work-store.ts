@@ -24,7 +24,7 @@ const workColumns = {
   waitsMs: sql<number | null>`ceil(extract(epoch from ${allocations.waitUntil} - now()) * 1000)`.mapWith(Number),
 };
 
-/** The next of this conductor's allocations that have no node yet, in the order of creation; groups are whole. */
+/** Reads the next of this conductor's allocations that have no node yet, in the order of creation; groups are whole. */
 export async function readUnserved(
   { db, config }: Work,
   page: { readonly afterId: number; readonly limit: number },
@@ -81,7 +81,7 @@ export async function saveUnserved(
   });
 }
 
-/** At start: what an earlier life of this conductor has left is this one's, and the earlier one is fenced off. */
+/** Takes over, at start, allocations that an earlier process of this conductor has left, and fences that process off. */
 export async function resumeOwn({ db, config }: Work): Promise<number> {
   const rows = await db
     .update(allocations)

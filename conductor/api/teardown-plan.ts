@@ -77,7 +77,7 @@ export type WipePlan = TeardownNodeView['disks'];
 /** So many pods, or nodes, are named in a sentence. */
 export const mostNamed = 10;
 
-/** `default/a, default/b and 3 more`. Pure. */
+/** Writes `default/a, default/b and 3 more`. Pure. */
 export function namePods(pods: readonly { readonly pod: string }[]): string {
   return nameSome(
     pods.map(({ pod }) => pod),

@@ -35,7 +35,7 @@ export interface ResourceFields {
   readonly detailSince?: number;
 }
 
-/** A resource's table of fields, with the shapes of what is answered and of what may be written. */
+/** Makes a resource's table of fields, with the shapes of what is answered and of what may be written. */
 export function defineFields<Fields extends Record<string, Field>>(what: string, since: number, fields: Fields) {
   const entries = Object.entries(fields);
   const shape = (key: 'type' | 'write') =>
@@ -73,7 +73,7 @@ export const mostDays = 365_000;
 export const longestName = 255;
 
 /**
- * Schema of a whole number that a request gives. The API's document shows its limits.
+ * Makes the schema of a whole number that a request gives. The API's document shows its limits.
  * @param rule what the number must be, in the refusal's words
  */
 export function wholeFrom(least: number, rule: string, most = largestInteger): z.ZodNumber {
@@ -89,7 +89,10 @@ export const RemarkAnswer: z.ZodType<Remark> = z.strictObject({
   arguments: z.record(z.string(), z.any()),
 });
 
-/** A resource as it is answered. Any field may be absent: `fields` chooses, and a microversion leaves out what is newer. */
+/**
+ * Returns a resource as it is answered. Any field may be absent: `fields` chooses, and a microversion leaves out what is
+ * newer.
+ */
 export function answerOf<Fields extends z.ZodRawShape>(id: string, fields: Fields) {
   return z
     .strictObject({ ...fields, links })
@@ -97,7 +100,7 @@ export function answerOf<Fields extends z.ZodRawShape>(id: string, fields: Field
     .meta({ id });
 }
 
-/** A page of a collection: `{nodes: [...], next}`. */
+/** Returns a page of a collection: `{nodes: [...], next}`. */
 export function pageOf(key: string, item: z.ZodType) {
   return z.strictObject({
     [key]: z.array(item),

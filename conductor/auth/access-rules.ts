@@ -21,7 +21,7 @@ function scoped(scope: AccessRule['scope'], rows: readonly Row[]): AccessRule[] 
   return rows.map(([method, path, policy, access]) => ({ method, path, policy, scope, access }));
 }
 
-/** List, create, show, change and delete. */
+/** Makes rules to list, create, show, change and delete. */
 function collection(
   path: string,
   item: string,

@@ -30,7 +30,7 @@ async function insertApiToken(db: Queryable, token: typeof apiTokens.$inferInser
   return row;
 }
 
-/** By UUID or name. @returns its UUID, or `undefined` when there is none. */
+/** Deletes a token by UUID or name. @returns its UUID, or `undefined` when there is none. */
 async function deleteApiToken(db: Queryable, ident: string): Promise<string | undefined> {
   const [row] = await db
     .delete(apiTokens)
@@ -46,7 +46,7 @@ async function recordTokenUse(db: Queryable, tokenUuid: string): Promise<void> {
 const shortest = 32;
 
 /**
- * The token with which the first administrator makes the others. A missing file is made, readable by its owner alone:
+ * Reads the token with which the first administrator makes the others. A missing file is made, readable by its owner alone:
  * anyone who may read the conductor's data directory owns the conductor anyway.
  * @returns its digest
  * @throws AppError `invalid_argument` naming the file.
@@ -95,7 +95,7 @@ export interface TokenDescription {
   readonly createdBy?: string | undefined;
 }
 
-/** A new token: 256 random bits, with a beginning that scanners for leaked secrets can look for. */
+/** Makes a new token: 256 random bits, with a beginning that scanners for leaked secrets can look for. */
 function newToken(): string {
   return `baton_${randomBytes(32).toString('base64url')}`;
 }

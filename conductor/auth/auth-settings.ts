@@ -150,7 +150,7 @@ export function authProblems(
   return problems;
 }
 
-/** From settings without problems. */
+/** Reads the configuration from settings without problems. */
 export function readAuthConfig(env: AuthEnvironment & { readonly BATON_DATA_DIR: string }): AuthConfig {
   const fallback = env.BATON_AUTH === 'token' ? join(env.BATON_DATA_DIR, 'admin-token') : undefined;
   return {
@@ -222,7 +222,7 @@ function agentNetworks(text: string): OutboundAllowList | string | undefined {
   return { entries, ranges, names: [], prefixes: [] };
 }
 
-/** "All of mine", which leads nobody anywhere. */
+/** Recognizes the addresses that mean "all of mine", to which nobody can connect. */
 export function isEveryAddress(host: string): boolean {
   return ['0.0.0.0', '::', '::0', '0:0:0:0:0:0:0:0'].includes(host);
 }

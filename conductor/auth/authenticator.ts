@@ -20,9 +20,9 @@ import type { Log } from '#shared/log.ts';
 /** Identifies callers, by `BATON_AUTH`. */
 export interface Authenticator {
   readonly method: AuthConfig['method'];
-  /** The caller who needs to prove nothing: everybody, or nobody. */
+  /** The caller of every request without a login (`BATON_AUTH=none`); `undefined` where all callers need one. */
   readonly unproven: Caller | undefined;
-  /** Recalls whose credentials these are, if they were right a moment ago; asks nobody and counts as no attempt. */
+  /** Recalls the caller whose credentials were right a moment ago; reads no database, and counts as no attempt to log in. */
   recall(credentials: Credentials): Caller | undefined;
   /**
    * `undefined` = wrong.

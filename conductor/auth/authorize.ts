@@ -12,9 +12,9 @@ import { accessDenied, type Caller, hasRole, type Role } from '#conductor/kernel
 import type { Ownership } from '#conductor/nodes/node-ownership.ts';
 
 /**
- * Whether the caller may.
- * @param ownership of the node that it is about; `undefined` where it is about none.
- * @returns `hidden` for a node that is nothing of the caller's: its existence is none of their business. Pure.
+ * Judges whether the caller has access.
+ * @param ownership of the node that is asked for; `undefined` where the request names no node.
+ * @returns `hidden` for a node that the caller neither owns nor leases: even its existence is not shown. Pure.
  */
 export function judgeAccess(
   access: Access,
@@ -27,7 +27,7 @@ export function judgeAccess(
   return { needed: needed.find((role) => role !== undefined) };
 }
 
-/** One of these is enough; `undefined` altogether for a node that is nothing of the caller's. */
+/** Lists roles of which one is enough; `undefined` for a node that the caller's project neither owns nor leases. */
 function neededRoles(
   access: Access,
   { project }: Caller,
@@ -41,14 +41,14 @@ function neededRoles(
   return [isOwner ? access.owner : undefined, isLessee ? access.lessee : undefined];
 }
 
-/** Rules by `GET /v1/nodes/:node`, as hono has its routes. */
+/** Indexes rules by method and path, `GET /v1/nodes/:node`, in hono's form of routes. */
 export function indexRules(rules: readonly AccessRule[]): ReadonlyMap<string, AccessRule> {
   return new Map(rules.map((rule) => [`${rule.method} ${rule.path.replaceAll(/\{(\w+)\}/g, ':$1')}`, rule]));
 }
 
 /**
- * Rules for who may change which field of a node (`baremetal:node:update:…` of Ironic); fields that are not here nobody
- * may. Whose a node is, no project decides, nor may it be reached by another BMC than its administrators say.
+ * Rules for changes of a node's fields (`baremetal:node:update:…` of Ironic); fields that are not listed can't be changed.
+ * No project may change the owner of a node, nor the BMC by which the node is reached.
  */
 export const patchRules: Readonly<Record<string, Access>> = {
   driver: administerOwn,
@@ -92,9 +92,9 @@ export const patchRules: Readonly<Record<string, Access>> = {
 };
 
 /**
- * For callers who may change, or enrol, the node as a whole.
+ * Refuses fields that a caller who may change, or enrol, the node as a whole may not write.
  * @param ownership of the node; of a new one, that the caller's project owns it.
- * @throws AppError `forbidden` naming the first field that is not theirs to write.
+ * @throws AppError `forbidden` naming the first field that the caller may not write.
  */
 export function requireFieldRights(
   fields: Iterable<string>,

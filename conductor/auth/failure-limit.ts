@@ -44,7 +44,7 @@ export function createFailureLimit(options: {
   };
 }
 
-/** Under which a caller is counted: an IPv6 user has a whole /64. */
+/** Returns the key under which a caller is counted: an IPv6 user has a whole /64. */
 export function sourceKey(address: string | undefined): string {
   if (address === undefined) return 'unknown';
   const plain = address.replace(/^::ffff:(?=\d+\.)/i, '');

@@ -130,7 +130,9 @@ function passwordIn(credentials: string): string {
   return credentials.slice(nameIn(credentials).length + 1);
 }
 
-/** bcrypt looks at no more than this of a password: whatever stood behind would be right. */
+/**
+ * Checks that bcrypt looks at all of a password: with a longer one, any characters behind the first 72 bytes would be right.
+ */
 function isWhole(password: string): boolean {
   return Buffer.byteLength(password) <= 72 && !password.includes('\0');
 }

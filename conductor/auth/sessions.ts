@@ -65,7 +65,7 @@ export function createSessions(
   };
 }
 
-/** `undefined` for what this database's conductors have not sealed, which costs no query. */
+/** Opens a sealed text; `undefined` for text that this database's conductors have not sealed, which costs no query. */
 function unseal(secrets: Pick<Secrets, 'open'>, cookie: string): Credentials | undefined {
   try {
     return JSON.parse(secrets.open(cookie, place)) as Credentials;

@@ -107,7 +107,7 @@ async function digestSources(): Promise<string> {
   return (await run('sh', ['-ec', '. "$0"; digest', script], { env: { root: repository } })).stdout;
 }
 
-/** `launch.sh` looks at these alone: a change of anything else would go unnoticed. */
+/** Refuses sources outside the folders that `launch.sh` watches: a change of anything else would go unnoticed. */
 function requireWatched({ inputs }: Metafile): void {
   const watched = /^(conductor|shared)\/.*\.ts$|^package\.json$|(^|\/)node_modules\//;
   const [unwatched] = Object.keys(inputs).filter((path) => !watched.test(path));

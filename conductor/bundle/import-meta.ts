@@ -22,7 +22,7 @@ const importMetaOf = (source) => {
 };
 const bundleUrl = urlOf(__filename);`;
 
-/** CommonJS has no `import.meta`, and one file stands for many: each source gets its own, of where it lies in the clone. */
+/** Gives each source an `import.meta` of its place in the clone: CommonJS has none, and one bundle stands for many files. */
 export function importMetaPlugin(repository: string): Plugin {
   return {
     name: 'import-meta',

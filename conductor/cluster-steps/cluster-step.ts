@@ -51,21 +51,24 @@ export interface ClusterStepOptions<Args extends z.output<typeof clusterArgs>> {
   readonly args: z.ZodType<Args>;
   /** Seconds between two looks; `sinceStart`: for how many seconds the step has been under way. */
   readonly every: number | ((args: Args, sinceStart: number) => number);
-  /** Its failure is reported, and holds nothing up. */
+  /** Whether the step's failure is only reported, and holds nothing up. */
   readonly mayFail?: boolean;
-  /** The first of its flow to look at this cluster: being refused there at once is a mistake that only people mend. */
+  /**
+   * Whether the step is the first of its flow to look at this cluster: a refusal at once is then a mistake that only people
+   * can mend.
+   */
   readonly isFirst?: boolean;
   readonly round: (look: ClusterLook<Args>) => Promise<Round>;
 }
 
-/** Seconds between looks at what mostly ends soon: longer the longer it lasts, up to a limit. Pure. */
+/** Returns the seconds between looks at work that mostly ends soon: the longer it lasts, the longer, up to a limit. Pure. */
 export function soonThenEvery(limit: number): (args: unknown, sinceStart: number) => number {
   return (_, sinceStart) => Math.min(limit, Math.max(0.2, sinceStart / 2));
 }
 
 /**
- * A step that looks at a cluster, one round at a time, until it is done or its time is up. What a round does is written
- * down before it does it. An error that may pass is waited for, as long as the step has time.
+ * Makes a step that looks at a cluster, one round at a time, until it is done or its time is up. What a round does is
+ * written down before it does it. An error that may pass is waited for, as long as the step has time.
  */
 export function newClusterStep<Args extends z.output<typeof clusterArgs>>(
   options: ClusterStepOptions<Args>,
@@ -85,7 +88,7 @@ async function lookOnce<Args extends z.output<typeof clusterArgs>>(
   const kept = keepReport(context);
   const waitFor = (reason: string): ConductorStepOutcome => {
     const leftMs = timeLeft(context, args.timeout);
-    // who may fail ends by itself: for the engine, time that is up is a failure
+    // a step that may fail ends by itself: the engine would take its timeout for a failure
     if (mayFail && leftMs <= 0)
       return reportedFailure(context.log, kept.report(), `not ended within ${args.timeout} s: ${reason}`);
     const seconds = typeof every === 'number' ? every : every(args, sinceStart(context));
@@ -116,7 +119,7 @@ async function lookOnce<Args extends z.output<typeof clusterArgs>>(
   }
 }
 
-/** Seconds from the first look on, no matter who has made it. */
+/** Returns the seconds since the first look, no matter which conductor has made it. */
 function sinceStart({ clock, step }: StepContext): number {
   const now = clock.now().getTime();
   return (now - (step.startedAt?.getTime() ?? now)) / 1000;
@@ -165,7 +168,7 @@ interface KeptReport {
   readonly refused: (isFirst: boolean) => Promise<boolean>;
 }
 
-/** The step's report in its row, written only when there is news. */
+/** Keeps the step's report in its row, written only when there is news. */
 function keepReport(context: StepContext): KeptReport {
   const state = { report: readReport(context.step.output) };
   const keep = async (report: ClusterReport): Promise<void> => {

@@ -28,7 +28,7 @@ export async function etcdWork(context: StepContext, args: z.output<typeof etcdA
 }
 
 /**
- * Before pods and labels are taken for nothing.
+ * Refuses a teardown that etcd does not allow, before pods and labels are taken for nothing.
  * @throws AppError `conflict` when the node's members can't leave, whatever is waited for
  */
 export async function requireEtcdAllows(context: StepContext, args: z.output<typeof etcdArgs>): Promise<void> {

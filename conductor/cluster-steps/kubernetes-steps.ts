@@ -20,7 +20,7 @@ import { isNoted, noteRegistration, readMemberships } from '#conductor/sites/nod
 type ClusterArgs = z.output<typeof clusterArgs>;
 
 /**
- * A round at the node of that name, when it is this machine.
+ * Returns a round at the node of that name, when it is this machine.
  * @param mayBeGone the node need not be there any more
  */
 function atNode(
@@ -47,7 +47,7 @@ function atNode(
   });
 }
 
-/** Asked before the first change of the step, whichever look makes it. */
+/** Asks a guard before the first change of the step, whichever look makes it. */
 function guarded(
   cluster: Cluster,
   { context, args, report, announce }: ClusterLook<z.output<typeof guardedArgs>>,

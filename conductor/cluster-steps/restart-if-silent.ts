@@ -71,7 +71,10 @@ async function look(context: StepContext): Promise<ConductorStepOutcome> {
   };
 }
 
-/** Each half can be repeated; a machine that is on its way, since a conductor died after both, is not switched off again. */
+/**
+ * Restarts the machine by two calls, each of which can be repeated; a machine that is on its way, since a conductor died
+ * after both, is not switched off again.
+ */
 async function restart(context: StepContext): Promise<ConductorStepOutcome> {
   if (!(await hasBeenReset(context))) {
     await setPower(context, 'power off');

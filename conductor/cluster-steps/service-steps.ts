@@ -70,7 +70,7 @@ export async function whyNotJoined(
   );
 }
 
-/** Another machine may have taken the name. */
+/** Explains why the cluster's node is another machine, which may have taken the name. */
 async function whyAnother(context: StepContext, node: WatchedNode | undefined): Promise<string | undefined> {
   if (!node) return undefined;
   const inventory = await context.ask(findInventory(context.db, context.node.uuid));

@@ -58,7 +58,7 @@ export async function makeChanges<Answer>(
   return answer;
 }
 
-/** Else nothing says whether it came about. */
+/** Checks whether a request was refused; after any other failure nothing says whether the change came about. */
 function isRefusal(error: unknown): boolean {
   const status = error instanceof AppError ? Number(error.details['status']) : 0;
   return status >= 400 && status < 500;
@@ -98,13 +98,13 @@ const ClusterReport = z.object({
 });
 export type ClusterReport = z.output<typeof ClusterReport>;
 
-/** The report in a step's output; of a step that has not looked yet an empty one. Pure. */
+/** Reads the report in a step's output; of a step that has not looked yet an empty one. Pure. */
 export function readReport(output: unknown): ClusterReport {
   const parsed = ClusterReport.safeParse(output);
   return parsed.success ? parsed.data : { deeds: [], messages: [] };
 }
 
-/** With deeds that are about to be done, or with what came of them; one that is known already is not news. Pure. */
+/** Adds to a report changes that are about to be made, or their outcome; one that is known already is no news. Pure. */
 export function withRecordedChanges(
   report: ClusterReport,
   deeds: readonly ClusterChange[],
@@ -128,7 +128,10 @@ function withOutcome(report: ClusterReport, changes: readonly ClusterChange[], o
   return { ...report, deeds };
 }
 
-/** After a look that has ended: what was announced is so, but for what the look has left unsettled. Pure. */
+/**
+ * Makes the report after a look that has ended: announced changes are made, except those that the look has left unsettled.
+ * Pure.
+ */
 export function afterLook(
   report: ClusterReport,
   {

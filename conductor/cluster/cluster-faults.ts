@@ -2,13 +2,13 @@ import type { RoundMessage } from '#conductor/cluster/repeat-rounds.ts';
 import { remarkOf } from '#conductor/model/remarks/remark.ts';
 import { AppError, isRetryable } from '#shared/errors/app-error.ts';
 
-/** Whether a connection has failed for a server's certificate: waiting would not mend that. */
+/** Returns whether a connection has failed for a server's certificate: waiting would not mend that. */
 export function isUntrusted(cause: unknown): boolean {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
   return /SELF_SIGNED|UNABLE_TO_|^CERT_|ALTNAME/.test(code);
 }
 
-/** Whether it is the error of `readNode` for a node that the Kubernetes cluster has not. */
+/** Returns whether it is the error of `readNode` for a node that the Kubernetes cluster has not. */
 export function isUnknownNode(error: unknown): boolean {
   return error instanceof AppError && error.code === 'not_found' && remarkOf(error)?.code === 'unknown-in-cluster';
 }
@@ -19,7 +19,7 @@ export function messagesOf({ details }: AppError): readonly RoundMessage[] {
 }
 
 /**
- * The error that a step of seed 001 answers with, whatever ended it.
+ * Returns the error that a step of seed 001 answers with, whatever ended it.
  * @param what `teardown of n1`
  * @param reason the seed's, for every failure that has none of its own: `DrainNodeError`
  */

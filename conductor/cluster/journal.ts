@@ -25,7 +25,7 @@ export interface KeptJournal {
   readonly ended: (report: ClusterReport) => Promise<void>;
 }
 
-/** Each change of an operation before it is made, and once what came of it. */
+/** Keeps a journal: each change of an operation before it is made, and its outcome afterwards. */
 export function keepJournal(journal: Journal): KeptJournal {
   const written = new Map<string, JournalEntry>();
   const write = async (entries: readonly JournalEntry[]): Promise<void> => {

@@ -128,7 +128,7 @@ export interface StepTable {
   offered(bmc: Bmc, kind: StepKind): readonly DriverStep[];
 }
 
-/** The step's arguments, secrets in clear. @throws AppError `invalid_argument` when a key is missing. */
+/** Returns the step's arguments, secrets in clear. @throws AppError `invalid_argument` when a key is missing. */
 export function stepArgs({ secrets, node, step }: Pick<StepContext, 'secrets' | 'node' | 'step'>): JsonObject {
   return openStepArgs(secrets, node.uuid, step.args);
 }

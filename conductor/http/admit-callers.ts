@@ -162,7 +162,7 @@ const markerScopes: Readonly<Record<string, NodeScope>> = {
 };
 
 /**
- * Whether a name is some other project's node's, no list shows, and none is measured by what is some other's.
+ * Returns whether a name is some other project's node's, no list shows, and none is measured by what is some other's.
  * @throws AppError `not_found`.
  */
 async function requireVisibleFilters(
@@ -195,7 +195,7 @@ function isOfNodes(scope: AccessRule['scope']): scope is NodeScope {
   return scope !== 'none' && scope !== 'handler';
 }
 
-/** The name or UUID that says what the request is about; `undefined` where it says nothing. */
+/** Finds the name or UUID that says what the request is about; `undefined` where it says nothing. */
 async function identIn(c: ApiContext, rule: AccessRule): Promise<string | undefined> {
   if (rule.scope === 'none' || rule.scope === 'handler') return undefined;
   if (rule.scope === 'node in query') return c.req.query('node') ?? c.req.query('node_uuid');

@@ -6,8 +6,8 @@ import { isAirshipPath } from '#conductor/http/routing/error-answers.ts';
 import { maximumMinor, minimumMinor } from '#conductor/http/routing/versions.ts';
 
 /**
- * The name of an operation, which generated clients use as their method's: `listNodes`, `showNode`, `updateNode`. It follows
- * from method and path alone, and so stays as long as they do.
+ * Returns the name of an operation, which generated clients use as their method's: `listNodes`, `showNode`, `updateNode`. It
+ * follows from method and path alone, and so stays as long as they do.
  */
 function operationId(method: string, path: string): string {
   const known = irregular[`${method} ${path}`];
@@ -166,7 +166,8 @@ const plainOperations: Readonly<Record<string, string>> = {
 };
 
 /**
- * The OpenAPI 3.1 document of the app: paths, input and answers as the routes declare them, who needs no login as the access rules have it.
+ * Describes the OpenAPI 3.1 document of the app: paths, input and answers as the routes declare them, who needs no login as
+ * the access rules have it.
  */
 export function describeApi(app: ApiApp): Json {
   const document = app.getOpenAPI31Document({
@@ -205,7 +206,7 @@ function withoutEmpty({ webhooks, ...document }: Document): Json {
   return webhooks && Object.keys(webhooks).length > 0 ? { ...document, webhooks } : document;
 }
 
-/** The form of Ironic's errors, which no route declares. */
+/** Returns the form of Ironic's errors, which no route declares. */
 function faultSchema(): Json {
   const { $schema: _dialect, ...rest } = z.toJSONSchema(Fault);
   return rest;
@@ -215,7 +216,7 @@ const publicOperations = new Set(
   accessRules.filter(({ access }) => access === 'public').map(({ method, path }) => `${method} ${path}`),
 );
 
-/** The operation with its answers' schemas, the form of its errors, and the header that all have. */
+/** Describes the operation with its answers' schemas, the form of its errors, and the header that all have. */
 function describe(method: string, path: string, operation: Json): Json {
   const key = `${method.toUpperCase()} ${path}`;
   return {
@@ -251,7 +252,7 @@ function plainOperation(path: string, summary: string): Json {
   };
 }
 
-/** A file's media type by its name; bytes have no schema. */
+/** Returns a file's media type by its name; bytes have no schema. */
 function plainContent(path: string): Json {
   if (path.endsWith('.json')) return { 'application/json': { schema: { type: 'object' } } };
   if (path === '/docs' || path === '/board') return { 'text/html': { schema: { type: 'string' } } };

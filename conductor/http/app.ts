@@ -131,8 +131,8 @@ const routeTables: readonly ((app: ApiApp, context: HttpContext) => void)[] = [
 ];
 
 /**
- * Everything on the conductor's port: Ironic's REST API, whose paths work with and without `/v1` in front and with a
- * slash behind, its description at `/openapi.json`, and what machines fetch while they boot.
+ * Makes the app that serves everything on the conductor's port: Ironic's REST API, whose paths work with and without `/v1`
+ * in front and with a slash behind, its description at `/openapi.json`, and what machines fetch while they boot.
  */
 export function createApp(context: HttpContext): ApiApp {
   const app = newApiApp();
@@ -209,7 +209,7 @@ function answerUnrouted(app: ApiApp): (c: Context<ApiEnv>) => Response {
   };
 }
 
-/** Whether a path is one of a route's, `/v1/nodes/:node` or `/images/*`. */
+/** Returns whether a path is one of a route's, `/v1/nodes/:node` or `/images/*`. */
 function matches(pattern: string, path: string): boolean {
   const wanted = pattern.split('/');
   const given = path.split('/');

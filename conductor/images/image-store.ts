@@ -32,7 +32,7 @@ const asideEnding = '.unused';
 const youngMs = 24 * 3_600_000;
 
 /**
- * By name.
+ * Lists images by name.
  * @param take called with the chunks of each, which are many: they are kept only by who needs them
  */
 export async function listImages(
@@ -48,7 +48,7 @@ export async function listImages(
   return images.filter((image) => image !== undefined);
 }
 
-/** The images, and the ids of the chunks that they have. */
+/** Lists the images, and the ids of the chunks that they have. */
 export async function listChunks(
   directory: string,
 ): Promise<{ readonly images: readonly StoredImage[]; readonly ids: ReadonlySet<string> }> {
@@ -119,7 +119,7 @@ function tryParse(file: Buffer): ChunkIndex | undefined {
   }
 }
 
-/** Bytes of an image's chunks as they are stored, and of those that no other image has. */
+/** Counts the bytes of an image's chunks as they are stored, and of those that no other image has. */
 export async function measureImage(
   directory: string,
   image: StoredImage,
@@ -143,7 +143,7 @@ export async function removeImage(directory: string, name: string): Promise<void
   await remove(indexPath(directory, name));
 }
 
-/** Whether it is as it was listed: not added again since. */
+/** Returns whether it is as it was listed: not added again since. */
 export async function isAsListed(directory: string, image: StoredImage): Promise<boolean> {
   const now = (await readImage(directory, image.name))?.image;
   const { file, sha256, addedAt } = image;
@@ -178,8 +178,8 @@ export async function sweepChunks(
 }
 
 /**
- * Set aside before it is removed: an add that has found it there meanwhile has made it young, and one that looks for it
- * now writes it again.
+ * Sets a chunk aside before it is removed: an add that has found it there meanwhile has made it young, and one that looks
+ * for it now writes it again.
  * @returns its bytes, if it was removed
  */
 async function sweepChunk(path: string, clock: Pick<Clock, 'now'>): Promise<number | undefined> {

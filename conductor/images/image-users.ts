@@ -50,7 +50,10 @@ export async function findImageUsers(
 /** Bytes of a file's name, at most. */
 const mostNameBytes = 255;
 
-/** Their names, in any text that has their URLs; takes time by the text's length, no matter who wrote it. */
+/**
+ * Finds the names of images in any text that has their URLs; the time grows with the text's length alone, whatever stands in
+ * it.
+ */
 export function imagesIn(text: string): ReadonlySet<string> {
   const names = text.split(/[/"'\\?#\s]/).map((part) => decode(part.slice(0, Math.max(part.lastIndexOf('.caibx'), 0))));
   return new Set(names.filter((name) => name !== '' && Buffer.byteLength(`${name}.caibx`) <= mostNameBytes));
@@ -109,7 +112,7 @@ function runbooksWith(db: Queryable): Promise<ImageMention[]> {
     .where(mentionsImage(args));
 }
 
-/** Each content is read once, however many revisions have it. */
+/** Finds the revisions with these images; each content is read once, however many revisions have it. */
 async function revisionsWith(db: Queryable) {
   const { hash, documents } = siteContents;
   const { revisionId, collection, contentHash } = siteRevisionCollections;

@@ -31,7 +31,7 @@ export const erasingSteps: readonly string[] = [
   'delete_configuration',
 ];
 
-/** The image in chunks that `instance_info` names, if it does. */
+/** Returns the image in chunks that `instance_info` names, if it does. */
 export function imageOf(instanceInfo: JsonObject): WrittenImage | undefined {
   const [name, sha256] = [imageNameOf(instanceInfo), sha256Of(checksumOf(instanceInfo))];
   return name !== undefined && sha256 !== undefined ? { name, sha256 } : undefined;
@@ -47,7 +47,7 @@ function checksumOf(instanceInfo: JsonObject): string | undefined {
   return [instanceInfo['image_os_hash_value'], instanceInfo['image_checksum']].find(isText);
 }
 
-/** `undefined` for another kind, and for the URL of one. */
+/** Reads a SHA-256 checksum; `undefined` for another kind, and for a checksum's URL. */
 function sha256Of(checksum: string | undefined): string | undefined {
   const parsed = parseImageChecksum(checksum ?? '');
   return parsed && 'hex' in parsed && parsed.algorithm === 'sha256' ? parsed.hex : undefined;
@@ -84,8 +84,8 @@ export async function findKeptChunks(
 }
 
 /**
- * Nodes at which a flow is open, and whose image's index has been replaced by another of its name, or may have been: they
- * may be fetching chunks of the one before, which nobody can list any more.
+ * Finds nodes at which a flow is open, and whose image's index has been, or may have been, replaced by another of its name:
+ * they may be fetching chunks of the one before, which nobody can list any more.
  */
 export async function findReplacedUnderway(db: Queryable, images: readonly StoredImage[]): Promise<readonly string[]> {
   const known = new Map(images.map(({ name, sha256 }) => [name, sha256]));

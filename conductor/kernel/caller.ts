@@ -17,12 +17,12 @@ export interface Caller {
 /** With `BATON_AUTH=none`: anyone who reaches the API is its administrator. */
 export const openApiCaller: Caller = { user: undefined, role: 'admin', project: undefined };
 
-/** Each role may what the ones before it may. */
+/** Checks for a role; each role includes the rights of those before it. */
 export function hasRole(caller: Pick<Caller, 'role'>, needed: Role): boolean {
   return roles.indexOf(caller.role) >= roles.indexOf(needed);
 }
 
-/** In Ironic's words, with what would be needed behind them. */
+/** Makes the refusal in Ironic's words, followed by the role that would be needed. */
 export function accessDenied(policy: string, caller: Caller, needed: Role | undefined): AppError {
   const has = `you have ${caller.role}${caller.project === undefined ? '' : ` in project ${caller.project}`}`;
   const why =

@@ -22,7 +22,7 @@ export function describeSettingProblems(
   });
 }
 
-/** `must be a port number (0 to 65535)`; `undefined` for what is not a number. */
+/** Describes the right number, `must be a port number (0 to 65535)`; `undefined` for a setting that is no number. */
 function rightNumber(name: string, schema: z.ZodType): string | undefined {
   const { type, minimum, exclusiveMinimum, maximum } = z.toJSONSchema(schema, { unrepresentable: 'any' });
   if (type !== 'integer' && type !== 'number') return undefined;

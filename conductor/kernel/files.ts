@@ -69,9 +69,9 @@ export const systemAuthorities = '/etc/ssl/certs';
 const maxFileBytes = 1024 * 1024;
 
 /**
- * The certificates of a PEM file, or of a directory's `.pem`, `.crt` and `.cer` files. Anyone who describes a node names the
- * path: only files below `caDirectory` are opened, and nothing that could block or never end. Symbolic links there are
- * followed: who can write there is the conductor's operator.
+ * Reads the certificates of a PEM file, or of a directory's `.pem`, `.crt` and `.cer` files. Anyone who describes a node
+ * names the path: only files below `caDirectory` are opened, and nothing that could block or never end. Symbolic links there
+ * are followed: who can write there is the conductor's operator.
  * @param field what names the path
  * @throws AppError `invalid_argument`; every failure says the same, or it would reveal what files there are.
  */

@@ -22,13 +22,13 @@ export const JsonPatch = boundedList(
 );
 export type JsonPatch = z.infer<typeof JsonPatch>;
 
-/** `extra` of `/extra/a/b`. */
+/** Lists the roots of a patch's paths: `extra` of `/extra/a/b`. */
 export function patchRoots(patch: JsonPatch): string[] {
   return [...new Set(patch.map((operation) => operation.path.split('/')[1] ?? ''))];
 }
 
 /**
- * The document after the patch; the given one is left as it is.
+ * Returns the document after the patch; the given one is left as it is.
  * @throws AppError `invalid_argument` naming the first operation that can't be applied, or a root that may not be
  * changed with those that may.
  */

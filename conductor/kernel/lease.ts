@@ -14,7 +14,7 @@ interface Moment {
 
 export const readMoment = (): Moment => ({ monotonicMs: performance.now(), wallMs: Date.now() });
 
-/** Milliseconds since then: of two clocks that disagree, the one that says more. */
+/** Returns the milliseconds since a moment: where two clocks disagree, the larger number. */
 function since(then: Moment): number {
   const now = readMoment();
   return Math.max(now.monotonicMs - then.monotonicMs, now.wallMs - then.wallMs);
@@ -119,7 +119,9 @@ export interface Held {
 
 export const leaseExpiry = (leaseMs: number): SQL => sql`now() + make_interval(secs => ${leaseMs / 1000})`;
 
-/** On a row with a lease: it may be claimed. Without a column for the holder only the time decides. */
+/**
+ * Makes the condition, on a row with a lease, that it may be claimed. Without a column for the holder only the time decides.
+ */
 export function isFree({ holder, expiresAt }: { readonly holder?: PgColumn; readonly expiresAt: PgColumn }): SQL {
   return sql`(${holder ?? expiresAt} is null or ${expiresAt} < now())`;
 }

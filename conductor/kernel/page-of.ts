@@ -16,8 +16,8 @@ export interface PageRequest {
 }
 
 /**
- * Order and start of one page. Sorting goes by the column's text form with nulls first, so that one comparison with the
- * marker's row works for every column; ties go by order of creation.
+ * Makes the order and start of one page. Sorting goes by the column's text form with nulls first, so that one comparison
+ * with the marker's row works for every column; ties go by order of creation.
  */
 export function pageOf(options: {
   readonly table: SQL;
@@ -38,7 +38,7 @@ export function pageOf(options: {
 }
 
 /**
- * The column that a list is sorted by; `undefined` for `id`, the order of creation.
+ * Returns the column that a list is sorted by; `undefined` for `id`, the order of creation.
  * @throws AppError `invalid_argument` for a field that lists are not sorted by.
  */
 export function sortColumn<Key extends SortKey>(

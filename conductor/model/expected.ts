@@ -1,4 +1,4 @@
-/** Error texts for zod: `is missing; it must be …`, `must be …`; what YAML took for a number asks for quotes. */
+/** Writes error texts for zod: `is missing; it must be …`, `must be …`; a text that YAML took for a number needs quotes. */
 export function expectedMessage(what: string): { error: (issue: { readonly input?: unknown }) => string } {
   return {
     error: ({ input }) => {

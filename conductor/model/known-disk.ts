@@ -72,7 +72,9 @@ function unknownArrays({ name, baton_contents: contents }: InventoryDisk): reado
   return mayBeMember && !isAssembled && !name.startsWith('/dev/md') ? [unknownArray] : [];
 }
 
-/** The disk itself or a partition of it: `/dev/sda1` of `/dev/sda`, `/dev/md1p2` (and not `/dev/md12`) of `/dev/md1`. */
+/**
+ * Recognizes the disk itself or a partition of it: `/dev/sda1` of `/dev/sda`, `/dev/md1p2` (and not `/dev/md12`) of `/dev/md1`.
+ */
 function isPartOf(disk: string, name: string): boolean {
   const rest = /\d$/.test(disk) ? /^p\d+$/ : /^\d+$/;
   return name === disk || (name.startsWith(disk) && rest.test(name.slice(disk.length)));

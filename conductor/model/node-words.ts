@@ -104,16 +104,16 @@ export const interfaceKinds = [
 export type InterfaceKind = (typeof interfaceKinds)[number];
 
 /**
- * The rack that an operator has noted with the node: `properties.rack`, else `extra.rack`; a number counts as its text.
- * Ironic has no field for it and its users no convention. Pure.
+ * Returns the rack that an operator has noted with the node: `properties.rack`, else `extra.rack`; a number counts as its
+ * text. Ironic has no field for it and its users no convention. Pure.
  */
 export function rackOf(node: { readonly properties: JsonObject; readonly extra: JsonObject }): string | undefined {
   return nameOf(node.properties['rack']) ?? nameOf(node.extra['rack']);
 }
 
 /**
- * The lowest unit of the rack that the machine fills, counted from 1 at the bottom, that an operator has noted with the
- * node: `properties.rack_unit`, else `extra.rack_unit`, as a number or its text. Anything else is not a unit. Pure.
+ * Returns the lowest unit of the rack that the machine fills, counted from 1 at the bottom, that an operator has noted with
+ * the node: `properties.rack_unit`, else `extra.rack_unit`, as a number or its text. Anything else is not a unit. Pure.
  */
 export function rackUnitOf(node: { readonly properties: JsonObject; readonly extra: JsonObject }): number | undefined {
   return unitOf(node.properties['rack_unit']) ?? unitOf(node.extra['rack_unit']);

@@ -20,7 +20,7 @@ export function portVlans(untagged: number | undefined, tagged: Iterable<number>
   return { untagged, tagged: [...new Set(tagged)].filter((vlan) => vlan !== untagged).sort((a, b) => a - b) };
 }
 
-/** All of them, the untagged one first. */
+/** Returns all of them, the untagged one first. */
 export function allVlans({ untagged, tagged }: PortVlans): readonly number[] {
   return untagged === undefined ? tagged : [untagged, ...tagged];
 }
@@ -34,7 +34,7 @@ export function sameVlans(a: FoundVlans | undefined, b: FoundVlans | undefined):
   return a.untagged === b.untagged && vlanList(a.tagged) === vlanList(b.tagged);
 }
 
-/** `isolated`, `VLAN 100`, `VLAN 100 with tagged 200,300-302`, `tagged 200`, `other settings`. */
+/** Writes `isolated`, `VLAN 100`, `VLAN 100 with tagged 200,300-302`, `tagged 200`, `other settings`. */
 export function describeVlans(vlans: FoundVlans): string {
   if (vlans === 'other') return 'other settings';
   if (isIsolated(vlans)) return 'isolated';
@@ -42,7 +42,7 @@ export function describeVlans(vlans: FoundVlans): string {
   return [...(vlans.untagged === undefined ? [] : [`VLAN ${vlans.untagged}`]), ...tagged].join(' with ');
 }
 
-/** `10,20-22`, as most switches write it. */
+/** Writes `10,20-22`, as most switches write it. */
 export function vlanList(vlans: readonly number[]): string {
   const ranges: { from: number; to: number }[] = [];
   for (const vlan of [...vlans].sort((a, b) => a - b)) {
@@ -53,20 +53,20 @@ export function vlanList(vlans: readonly number[]): string {
   return ranges.map(({ from, to }) => (from === to ? `${from}` : `${from}-${to}`)).join(',');
 }
 
-/** `10,20-22` → 10, 20, 21, 22; `undefined` where any part is no VLAN: a list that was read in part was not read. */
+/** Reads `10,20-22` as 10, 20, 21, 22; `undefined` where any part is no VLAN: a list is read whole or not at all. */
 export function readVlans(list: string): number[] | undefined {
   const parts = list.split(',').map(vlansIn);
   const isRead = parts.every((part) => part.length > 0 && part.every((vlan) => readVlan(vlan) !== undefined));
   return isRead ? parts.flat() : undefined;
 }
 
-/** A VLAN's number, 1 to 4094. */
+/** Reads a VLAN's number, 1 to 4094. */
 export function readVlan(text: string | number | undefined): number | undefined {
   const vlan = typeof text === 'number' ? text : /^\d{1,4}$/.test(text ?? '') ? Number(text) : 0;
   return Number.isInteger(vlan) && vlan >= 1 && vlan <= 4094 ? vlan : undefined;
 }
 
-/** `10,20-22` → 10, 20, 21, 22. Parts that are no such range have none. */
+/** Reads `10,20-22` as 10, 20, 21, 22, and leaves out parts that are no such range. */
 export function vlansIn(list: string): number[] {
   return list.split(',').flatMap((part) => {
     const [, first, last = first] = /^\s*(\d{1,4})(?:-(\d{1,4}))?\s*$/.exec(part) ?? [];

@@ -149,13 +149,13 @@ export const provisionTransitions = {
  */
 const restoredTransitions: Partial<Record<ProvisionEvent, ProvisionState>> = { adopt: 'active', manage: 'manageable' };
 
-/** Whether a verb says what a restored node is. Pure. */
+/** Returns whether a verb says what a restored node is. Pure. */
 export function isWordOnRestored({ fault }: { readonly fault: string | null }, event: ProvisionEvent): boolean {
   return fault === nodeFaults.restored && restoredTransitions[event] !== undefined;
 }
 
 /**
- * The state that `event` leads to, or `undefined` when it is not possible in `state`.
+ * Returns the state that `event` leads to, or `undefined` when it is not possible in `state`.
  * @param fault the node's
  */
 export function nextProvisionState(
@@ -188,8 +188,8 @@ export const provisionVerbs = {
 export type ProvisionVerb = keyof typeof provisionVerbs;
 
 /**
- * The verbs that an operator may send in this state: `deploy failed` → active, deploy, rebuild, deleted, undeploy. Of a
- * restored node (`fault`) only those that say what it is.
+ * Returns the verbs that an operator may send in this state: `deploy failed` → active, deploy, rebuild, deleted, undeploy.
+ * Of a restored node (`fault`) only those that say what it is.
  */
 export function legalVerbs(state: ProvisionState, fault: string | null = null): ProvisionVerb[] {
   return (Object.keys(provisionVerbs) as ProvisionVerb[]).filter((verb) => {

@@ -1,6 +1,6 @@
 import { maskUrlLogins } from '#shared/url-logins.ts';
 
-/** THE rule of what is secret: what it names is sealed where it is stored, and `******` wherever it is shown. */
+/** THE rule by which values are secret: they are sealed where they are stored, and `******` wherever they are shown. */
 
 /**
  * Keys of documents and names of BIOS settings, those of Ironic's SNMP and IPMI drivers among them. `image_url` is a temporary
@@ -16,7 +16,7 @@ export function isSecretName(name: string): boolean {
   return secretName.test(name);
 }
 
-/** Where in a document a value stands. */
+/** The place of a value in a document. */
 export interface Place {
   /** `driver_info.redfish_password`, `steps[].args.settings[].value`: lists without their indices. */
   readonly path: string;
@@ -28,7 +28,7 @@ export interface Place {
 }
 
 /**
- * Whether the whole value at this place is secret.
+ * Returns whether the whole value at this place is secret.
  * @param secretSettings BIOS settings that are known to be passwords, whatever their names
  */
 export function isSecretPlace(
@@ -44,8 +44,8 @@ export function isSecretPlace(
 }
 
 /**
- * The document with each of its values changed, outermost first: what `change` answers is not looked into, unless it
- * answers `undefined`, for an object or list.
+ * Maps each value of a document, outermost first. The result of `change` is not mapped further; where it is `undefined` for
+ * an object or list, the values inside are mapped.
  */
 export function mapDocument(
   document: Readonly<Record<string, unknown>>,
@@ -89,10 +89,10 @@ interface FoundSecret {
 }
 
 /**
- * Where in a document secrets stand in clear: for what is shown to anyone who may read it, and so must have none. What says
- * nothing (`null`, an empty text, true or false) is not a secret. Pure.
+ * Finds the places at which secrets stand in clear in a document that is shown to its readers, and so must have none. A
+ * value without content (`null`, an empty text, true or false) is no secret. Pure.
  * @param options.most how many at most
- * @param options.isFine what may stand there all the same, and says nothing
+ * @param options.isFine recognizes values that may stand there all the same
  */
 export function findSecrets(
   document: Readonly<Record<string, unknown>>,

@@ -16,7 +16,7 @@ export type FoundBond = Omit<SwitchBond, 'mode'> & { readonly mode: BondMode | '
 /** A port's bond as it was read; `unknown`: it was not read, or is none that Baton makes. */
 export type BondReading = FoundBond | 'none' | 'unknown';
 
-/** Whether two bonds are one, or both are none. One that is not known is the same as no other. */
+/** Returns whether two bonds are one, or both are none. One that is not known is the same as no other. */
 export function sameBond(a: BondReading | null | undefined, b: BondReading | null | undefined): boolean {
   if (a === 'unknown' || b === 'unknown') return false;
   if (!isBond(a) || !isBond(b)) return !isBond(a) && !isBond(b);
@@ -28,7 +28,7 @@ export function isBond(bond: BondReading | null | undefined): bond is FoundBond 
   return typeof bond === 'object' && bond !== null;
 }
 
-/** `bond 101 (LACP)`, `bond 101 (static, with the pair)` */
+/** Writes `bond 101 (LACP)`, `bond 101 (static, with the pair)` */
 export function describeBond({ number, mode, acrossPair }: FoundBond): string {
   const kind = mode === 'lacp' ? 'LACP' : mode;
   return `bond ${number} (${kind}${acrossPair ? ', with the pair' : ''})`;
@@ -37,7 +37,7 @@ export function describeBond({ number, mode, acrossPair }: FoundBond): string {
 /** By their numbers (Linux, Documentation/networking/bonding.rst). */
 const groupModes = ['balance-rr', 'active-backup', 'balance-xor', 'broadcast', '802.3ad', 'balance-tlb', 'balance-alb'];
 
-/** A port group's `mode` by its name, whether it was given by name or number. */
+/** Returns a port group's `mode` by its name, whether it was given by name or number. */
 export function groupModeName(mode: string): string {
   return groupModes[Number(mode)] ?? mode;
 }

@@ -13,7 +13,7 @@ type Context = Pick<KernelContext, 'db' | 'log'> & { readonly config: Pick<Kerne
 
 const isIt = ({ origin, path }: BmcSession) => and(eq(bmcSessions.origin, origin), eq(bmcSessions.path, path));
 
-/** The record of this conductor's sessions. A database that is away hinders no call to a BMC. */
+/** Keeps the record of this conductor's sessions. A database that is away hinders no call to a BMC. */
 export function recordBmcSessions({ db, log, config }: Context): SessionRecord {
   const kept =
     (write: (session: BmcSession) => Promise<unknown>) =>

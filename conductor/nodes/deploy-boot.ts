@@ -13,7 +13,7 @@ export type DeployBoot = (typeof deployBoots)[number];
 const kexecTrait = 'CUSTOM_DEPLOY_BOOT_KEXEC';
 
 /**
- * How a deploy ends: the machine starts from its disk, or goes from the ramdisk into the written system without its
+ * Returns how a deploy ends: the machine starts from its disk, or goes from the ramdisk into the written system without its
  * firmware; `auto`: that where it is known to work. `instance_info.deploy_boot`, which is for one deploy, over the
  * instance's trait, over `driver_info.deploy_boot`; else a reboot.
  * @throws AppError `invalid_argument` for another value
@@ -37,8 +37,8 @@ export function readDeployBoot(place: string, document: NodeRow['instanceInfo'])
 }
 
 /**
- * Whether kexec is known to work on the node's model, by the last machine of the same maker and product name that was to
- * go so.
+ * Returns whether kexec is known to work on the node's model, by the last machine of the same maker and product name that
+ * was to go so.
  * @returns why not, else `undefined`
  */
 export async function whyKexecIsUnknown(db: Queryable, nodeUuid: string): Promise<string | undefined> {
@@ -75,7 +75,7 @@ export function wentByKexec(output: unknown): boolean {
   return describeDeployBoot(output) === wentOn;
 }
 
-/** How the node's last deploy says that it ended; `undefined` where it did not come so far. */
+/** Returns how the node's last deploy says that it ended; `undefined` where it did not come so far. */
 export async function findDeployBoot(
   db: Queryable,
   nodeUuid: string,

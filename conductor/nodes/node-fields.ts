@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { NodeDescription } from '#conductor/api/node-description.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 
-/** The column behind a field of the API: `local_link_connection` → `localLinkConnection`. */
+/** Returns the column behind a field of the API: `local_link_connection` → `localLinkConnection`. */
 export function columnName(field: string): string {
   return field.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 }
@@ -18,7 +18,7 @@ export const nodeColumns = Object.keys(NodeDescription.shape)
 /** Words that stand where a node's name does in the API's paths. */
 const reservedNames = new Set(['states', 'vendor_passthru', 'management', 'maintenance', 'detail', 'validate']);
 
-/** Why this can't be a node's name, or `undefined`. Host names only before 1.10. */
+/** Explains why this can't be a node's name, or `undefined`. Host names only before 1.10. */
 export function nodeNameFault(name: string, version: number): string | undefined {
   const legal =
     version >= 10 ? /^[\w.~-]{1,255}$/ : /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/i;

@@ -3,7 +3,8 @@ import type { ProvisionState } from '#conductor/model/provision-states.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /**
- * Protection guards what is on the node's disks: it may be neither torn down, nor rebuilt, nor forgotten.
+ * Refuses a protected node, which may be neither torn down, nor rebuilt, nor forgotten: protection guards the data on its
+ * disks.
  * @throws AppError `forbidden` in Ironic's words (NodeProtected).
  */
 export function requireUnprotected(node: Pick<NodeRow, 'uuid' | 'protected' | 'protectedReason'>): void {
@@ -16,7 +17,8 @@ export function requireUnprotected(node: Pick<NodeRow, 'uuid' | 'protected' | 'p
 }
 
 /**
- * For callers who may work on some nodes only: looked at under the row's lock, since a node may be given away at any time.
+ * Refuses a node with an owner or lessee to callers who may work on some nodes only. It is judged under the row's lock,
+ * since a node may be given away at any time.
  * @throws AppError `conflict` naming owner or lessee
  */
 export function requireUnowned({ uuid, owner, lessee }: Pick<NodeRow, 'uuid' | 'owner' | 'lessee'>): void {

@@ -31,7 +31,7 @@ export interface HistoryEntry {
   readonly notify?: WebhookEvent;
 }
 
-/** `event (site action 01J…)` where something has acted in its user's name. */
+/** Writes `event (site action 01J…)` where a site action has acted in its user's name. */
 export function actedVia(event: string, { via }: { readonly via?: string | undefined }): string {
   return via === undefined ? event : `${event} (${via})`;
 }
@@ -192,7 +192,7 @@ export async function getHistoryEntry(db: Queryable, nodeUuid: string, entryUuid
   return entry;
 }
 
-/** The newest of one type. */
+/** Finds the newest of one type. */
 export async function findHistoryEntry(
   db: Queryable,
   nodeUuid: string,
@@ -207,7 +207,7 @@ export async function findHistoryEntry(
   return row;
 }
 
-/** Newest first. */
+/** Lists history, newest first. */
 export function listHistory(db: Queryable, nodeUuid: string, limit = kept): Promise<HistoryRow[]> {
   return db
     .select()
@@ -241,7 +241,7 @@ export function writeChangeNote(db: Queryable, nodeUuid: string, note: ChangeNot
 /** More are only counted. */
 const namedPaths = 20;
 
-/** `changed /name, /driver_info/redfish_address`: where, never what. */
+/** Describes a patch by its paths, never by its values: `changed /name, /driver_info/redfish_address`. */
 export function describePatch(patch: JsonPatch): string {
   return describePaths(patch.map(({ path }) => path));
 }

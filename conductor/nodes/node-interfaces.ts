@@ -23,7 +23,7 @@ const commonNames: InterfaceNames = {
   vendor: ['no-vendor'],
 };
 
-/** The interface names that a node with this driver may have, the default first. */
+/** Returns the interface names that a node with this driver may have, the default first. */
 export function supportedInterfaces(driver: string, kind: InterfaceKind): readonly string[] {
   const names = findDriver(driver)?.interfaces[kind] ?? commonNames[kind];
   return names.length > 0 ? names : [driver];
@@ -31,7 +31,7 @@ export function supportedInterfaces(driver: string, kind: InterfaceKind): readon
 
 type Choosing = Pick<NodeRow, 'driver' | 'networkInterface' | 'deployInterface' | 'interfaces'>;
 
-/** The name of the node's interface of this kind. */
+/** Returns the name of the node's interface of this kind. */
 export function interfaceOf(node: Choosing, kind: InterfaceKind): string {
   if (kind === 'network') return node.networkInterface;
   const chosen = kind === 'deploy' ? node.deployInterface : node.interfaces[kind];
@@ -49,7 +49,7 @@ function defaultInterface(driver: string, kind: InterfaceKind): string {
   return supportedInterfaces(driver, kind)[0] ?? '';
 }
 
-/** Deploying and cleaning do nothing at the machine, and boot no ramdisk. */
+/** Checks whether deploying and cleaning do nothing at the machine, and boot no ramdisk. */
 export function hasFakeDeploy({ driver, deployInterface }: Pick<NodeRow, 'driver' | 'deployInterface'>): boolean {
   return (deployInterface ?? defaultInterface(driver, 'deploy')) === 'fake';
 }
@@ -64,7 +64,7 @@ export function bootsFromVirtualMedia(node: Choosing): boolean {
   return implementationOf(node, 'boot') === 'redfish-virtual-media';
 }
 
-/** Its firmware loads the ramdisk itself, by HTTP. */
+/** Checks whether the machine's firmware loads the ramdisk itself, by HTTP. */
 export function bootsByHttp(node: Choosing): boolean {
   return interfaceOf(node, 'boot') === 'http';
 }
@@ -74,7 +74,7 @@ export function networkBootDevice(node: Choosing): 'uefihttp' | 'pxe' {
   return /^http(-ipxe)?$/.test(interfaceOf(node, 'boot')) ? 'uefihttp' : 'pxe';
 }
 
-/** Whether the operator has taken it away: `no-raid`, `no-rescue` … */
+/** Returns whether the operator has taken it away: `no-raid`, `no-rescue` … */
 export function isSwitchedOff(node: Choosing, kind: InterfaceKind): boolean {
   return interfaceOf(node, kind) === `no-${kind}`;
 }
@@ -101,7 +101,9 @@ function keptName(driver: string, kind: InterfaceKind, name: string | null | und
 
 type InterfaceFields = Readonly<Partial<Record<`${InterfaceKind}_interface`, string | null | undefined>>>;
 
-/** The others as a node keeps them: by kind, without those that are the driver's default or that it does not have. */
+/**
+ * Returns the others as a node keeps them: by kind, without those that are the driver's default or that it does not have.
+ */
 export function keptInterfaces(driver: string, given: InterfaceFields): Record<string, string> {
   const kept = interfaceKinds
     .filter((kind) => kind !== 'network' && kind !== 'deploy')
@@ -112,7 +114,7 @@ export function keptInterfaces(driver: string, given: InterfaceFields): Record<s
   return Object.fromEntries(kept);
 }
 
-/** The node's interface names by kind. */
+/** Returns the node's interface names by kind. */
 export function nodeInterfaces(node: Choosing): Record<InterfaceKind, string> {
   return Object.fromEntries(interfaceKinds.map((kind) => [kind, interfaceOf(node, kind)])) as Record<
     InterfaceKind,

@@ -14,10 +14,13 @@ export interface Lease extends Held {
   readonly claimedAtMs?: number;
 }
 
-/** On a row of `nodes`: conductors of this group (in small letters) work on it. */
+/** Makes the condition, on a row of `nodes`, that conductors of this group (in small letters) work on it. */
 export const ofGroup = (group: string | Placeholder) => sql`lower(${nodes.conductorGroup}) = ${group}`;
 
-/** On a row of `nodes`: conductors of this group that know these hardware types work on it (`worksOn`, in SQL). */
+/**
+ * Makes the condition, on a row of `nodes`, that conductors of this group that know these hardware types work on it
+ * (`worksOn`, in SQL).
+ */
 export const attendedBy = ({ group, drivers }: { readonly group: string; readonly drivers: readonly string[] }) =>
   isAttended(group, sql.param([...drivers]));
 

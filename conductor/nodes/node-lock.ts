@@ -16,7 +16,7 @@ import { lockNode } from '#conductor/nodes/node-store.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 import { retry } from '#shared/retry.ts';
 
-/** Refusal in Ironic's words, which clients match on; they try again by themselves. */
+/** Makes the refusal in Ironic's words, which clients match on; they try again by themselves. */
 export function nodeLocked(nodeUuid: string, holder: string): AppError {
   return new AppError(
     'node_locked',

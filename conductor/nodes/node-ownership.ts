@@ -14,7 +14,7 @@ export interface Ownership {
   readonly lessee: string | null;
 }
 
-/** Nodes that a caller bound to the project may know of; `undefined` = all. */
+/** Makes the condition for nodes that a caller bound to the project may know of; `undefined` = all. */
 export function visibleNodes(project: string | undefined): SQL | undefined {
   return project === undefined ? undefined : or(eq(nodes.owner, project), eq(nodes.lessee, project));
 }
@@ -26,26 +26,26 @@ export function ofVisibleNodes(db: Queryable, nodeUuid: PgColumn, project: strin
 }
 
 /**
- * Another node's port, in words that are kept with this node: where a project reads them they don't name what may be another
- * project's.
+ * Names another node's port in words that are kept with this node: where a project reads them, they name nothing that may be
+ * another project's.
  * @param port as it is named where only administrators read
  */
 export function nameOthersPort({ owner, lessee }: Ownership, port: string, nodeUuid: string): string {
   return isReadByProjects({ owner, lessee }) ? 'a port of another node' : `${port} of node ${nodeUuid}`;
 }
 
-/** Words about such a node name no other, which may be another project's. */
+/** Checks whether projects read words about the node, which then name no other node: it may be another project's. */
 export function isReadByProjects({ owner, lessee }: Ownership): boolean {
   return owner !== null || lessee !== null;
 }
 
-/** Whether the caller acts for another project than the node's owner: only the owner sees how its BMC is reached. */
+/** Returns whether the caller acts for another project than the node's owner: only the owner sees how its BMC is reached. */
 export function isForeignTo(caller: Pick<Caller, 'project'>, node: Ownership): boolean {
   return caller.project !== undefined && node.owner !== caller.project;
 }
 
 /**
- * The owner of a node that the caller enrols: a project's nodes are its own.
+ * Returns the owner of a node that the caller enrols: a project's nodes are its own.
  * @throws AppError `forbidden` for somebody else's.
  */
 export function ownerOfNew(caller: Pick<Caller, 'project'>, owner: string | null | undefined) {
@@ -78,7 +78,7 @@ const words: Readonly<Record<NodeScope, string>> = {
   'volume target': 'Volume target',
 };
 
-/** The refusal for what is not there, or hidden: a caller can't distinguish one from the other. */
+/** Returns the refusal for what is not there, or hidden: a caller can't distinguish one from the other. */
 export function notFound(scope: NodeScope, ident: string): AppError {
   return new AppError('not_found', `${words[scope]} ${ident} could not be found.`);
 }

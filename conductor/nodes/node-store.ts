@@ -13,7 +13,7 @@ export function isUuid(text: string): boolean {
   return uuidForm.test(text);
 }
 
-/** The node that an operator or an agent names, by UUID or name. */
+/** Makes the condition for the node that an operator or an agent names, by UUID or name. */
 export function isNode(ident: string): SQL {
   return isUuid(ident) ? eq(nodes.uuid, ident.toLowerCase()) : eq(nodes.name, ident);
 }
@@ -45,7 +45,7 @@ const nodeWithUuid = selectNode('uuid');
 const nodeWithName = selectNode('name');
 const lockedNode = selectNode('uuid', 'FOR UPDATE');
 
-/** By UUID or name. */
+/** Finds a node by UUID or name. */
 export async function findNode(db: Queryable, ident: string): Promise<NodeRow | undefined> {
   const [row] = await (isUuid(ident) ? nodeWithUuid(db, { ident: ident.toLowerCase() }) : nodeWithName(db, { ident }));
   return row;
@@ -59,7 +59,7 @@ export async function getNode(db: Queryable, ident: string): Promise<NodeRow> {
 }
 
 /**
- * The row, locked until the transaction ends, so that what is decided from it still holds when it is written.
+ * Locks the row until the transaction ends, so that what is decided from it still holds when it is written.
  * @throws AppError `not_found`.
  */
 export async function lockNode(tx: Transaction, nodeUuid: string): Promise<NodeRow> {
@@ -84,7 +84,10 @@ const nodeWriter = tableWriter(nodes, { primaryKey: 'uuid', also: sql`updated_at
 /** Everything but `provisionState`, which only `apply-event.ts` writes. */
 export type NodeChange = Partial<Omit<NodeInsert, 'id' | 'uuid' | 'provisionState' | 'createdAt' | 'updatedAt'>>;
 
-/** Nothing where nothing changes. @throws AppError `conflict` when name or instance is another node's. */
+/**
+ * Updates a node's row; does nothing where nothing changes.
+ * @throws AppError `conflict` when name or instance is another node's.
+ */
 export async function updateNode(db: Queryable, nodeUuid: string, change: NodeChange): Promise<void> {
   if (Object.keys(change).length === 0) return;
   await refusingDuplicates(() => nodeWriter.update(db, nodeUuid, change), duplicate({ uuid: nodeUuid, ...change }));

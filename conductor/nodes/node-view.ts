@@ -48,7 +48,7 @@ export interface NodeViewOptions {
   readonly conductorOf: (node: NodeRow) => string | undefined;
 }
 
-/** The node as Ironic's API shows it, without links. Pure. */
+/** Makes the node as Ironic's API shows it, without links. Pure. */
 export function viewNode(
   node: NodeRow,
   surroundings: NodeSurroundings,
@@ -68,7 +68,7 @@ export function apiTime(time: Date | null | undefined): string | null {
   return time ? time.toISOString().replace('Z', '000+00:00') : null;
 }
 
-/** Before 1.2 a node that is available has no state to show. */
+/** Returns the state to show: before 1.2 none for a node that is available. */
 export function shownState(state: ProvisionState, version: number): ProvisionState | null {
   return state === 'available' && version < 2 ? null : state;
 }
@@ -99,7 +99,7 @@ const special: Readonly<Partial<Record<NodeField, FieldValue>>> = {
   conductor: (node, { reservation }, { conductorOf }) => reservation ?? conductorOf(node) ?? null,
 };
 
-/** An interface's name, or the column of the field's name. */
+/** Returns an interface's name, or the column of the field's name. */
 function plainValue(field: NodeField): FieldValue {
   const kind = interfaceKinds.find((each) => field === `${each}_interface`);
   if (kind) return (node) => interfaceOf(node, kind);
@@ -131,7 +131,7 @@ const stepLists: Readonly<Partial<Record<FlowKindName, 'deploy' | 'clean' | 'ser
   service: 'service',
 };
 
-/** The list of steps and the place of the one that runs (seed 004), as long as the flow does. */
+/** Returns the list of steps and the place of the one that runs (seed 004), as long as the flow does. */
 function flowInfo(steps: NodeSurroundings['flowSteps']): JsonObject {
   const list = steps?.[0] && stepLists[steps[0].kind];
   if (!steps || list === undefined) return {};
@@ -147,13 +147,16 @@ function flowInfo(steps: NodeSurroundings['flowSteps']): JsonObject {
   };
 }
 
-/** Baton's own: until when nothing may switch its power, and why. */
+/** Makes a field of Baton's own: the time until which nothing may switch the node's power, and the reason. */
 function holdInfo({ powerHold }: NodeRow): JsonObject {
   if (!powerHold || Date.parse(powerHold.until) <= Date.now()) return {};
   return { baton_power_hold: { until: powerHold.until, reason: powerHold.why } };
 }
 
-/** Baton's own: what a wipe that preserves local storage erases, what the last one has preserved, and what is owed. */
+/**
+ * Makes a field of Baton's own: what a wipe that preserves local storage erases, what the last one has preserved, and what
+ * is owed.
+ */
 function wipeInfo({ osDisk, sparedDisks, owedWipe }: NodeRow): JsonObject {
   return {
     ...(owedWipe ? { baton_owed_wipe: { preserve_local_storage: owedWipe.preserveLocalStorage } } : {}),
@@ -180,7 +183,7 @@ function switchPortInfo(differing: readonly DifferingPort[]): JsonObject {
   };
 }
 
-/** The keys that clients read; the rest of Ironic's is private to it. */
+/** Returns the keys that clients read; the rest of Ironic's is private to it. */
 function internalInfo(agent: NodeSurroundings['agent']): JsonObject {
   if (!agent) return {};
   return {

@@ -16,15 +16,15 @@ const deciding: readonly (keyof NodeChange)[] = [
   'powerState',
 ];
 
-/** Whether the change can make the node fit an allocation that it did not fit. Pure. */
+/** Returns whether the change can make the node fit an allocation that it did not fit. Pure. */
 export function mayBringCapacity(change: NodeChange): boolean {
   return deciding.some((key) => change[key] !== undefined);
 }
 
 /**
- * Notifies every conductor with allocations that wait, once the caller's transaction is committed, that this node may fit
- * now; nobody, when no allocation of its class waits or the node is not to be had as the transaction leaves it. Best
- * effort: they look by themselves every period.
+ * Notifies conductors, once the caller's transaction is committed, that this node may fit waiting allocations now. Does
+ * nothing when no allocation of its class waits, or when the transaction leaves the node unavailable. Best effort: conductors
+ * look for themselves every period.
  */
 export async function notifyCapacity(db: Queryable, nodeUuid: string): Promise<void> {
   await notify(db, { nodeUuid });

@@ -20,7 +20,7 @@ export function requireWipingVerb({ verb, wipe }: WipingRequest): void {
 }
 
 /**
- * The wipe that a verb is to end with: the request's, else the one that the node owes. Pure.
+ * Returns the wipe that a verb is to end with: the request's, else the one that the node owes. Pure.
  * @throws AppError `conflict` for one that would preserve what is owed to be wiped
  */
 export function wipeOf(node: Debtor, { verb, wipe }: WipingRequest): WipeRequest | undefined {
@@ -42,13 +42,13 @@ export function coveringWipe(one: WipeRequest | null, other: WipeRequest | null)
   return { preserveLocalStorage: one.preserveLocalStorage && other.preserveLocalStorage };
 }
 
-/** Whether nothing of `owed` is left when `done` was. */
+/** Returns whether nothing of `owed` is left when `done` was. */
 export function paysOwedWipe(done: WipeRequest, owed: WipeRequest): boolean {
   return owed.preserveLocalStorage || !done.preserveLocalStorage;
 }
 
 /**
- * Nothing is deployed onto disks that were to be wiped.
+ * Refuses to deploy onto disks that are still to be wiped.
  * @throws AppError `conflict` saying what wipes them
  */
 export function requireNoOwedWipe(node: Debtor, verb: ProvisionVerb): void {

@@ -8,8 +8,8 @@ type Described = Pick<NodeRow, 'uuid' | 'driver' | 'driverInfo'>;
 const addressFields = [...new Set(drivers.flatMap(({ bmc }) => bmc?.address ?? []))];
 
 /**
- * Names of other nodes that describe the same machine of the same BMC: each would deploy and wipe what is the other's. Ironic
- * accepts them, and so does Baton, which tells it where a node is validated.
+ * Lists names of other nodes that describe the same machine of the same BMC: each would deploy and wipe the other's machine.
+ * Ironic accepts them, and so does Baton, which tells it where a node is validated.
  */
 export async function listSameMachine(db: Queryable, node: Described): Promise<string[]> {
   const own = machineOf(node);
@@ -26,7 +26,7 @@ export async function listSameMachine(db: Queryable, node: Described): Promise<s
   return others.filter((other) => isSame(own, machineOf(other))).map(({ uuid, name }) => name ?? uuid);
 }
 
-/** `undefined` where nothing tells it from others. */
+/** Returns a key of the machine; `undefined` where nothing distinguishes it from others. */
 function machineOf({ driver, driverInfo }: Described): string | undefined {
   const found = findDriver(driver);
   const address = found?.bmc && driverInfo[found.bmc.address];

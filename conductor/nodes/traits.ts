@@ -26,7 +26,7 @@ async function touchNode(db: Queryable, nodeUuid: string): Promise<void> {
   await db.update(nodes).set({ uuid: nodeUuid }).where(eq(nodes.uuid, nodeUuid));
 }
 
-/** Adding one that is there already changes nothing. */
+/** Adds traits; one that is there already changes nothing. */
 export async function addTraits(db: Queryable, nodeUuid: string, traits: readonly string[]): Promise<void> {
   if (traits.length === 0) return;
   await db
@@ -41,7 +41,7 @@ async function replaceTraits(tx: Transaction, nodeUuid: string, traits: readonly
   await addTraits(tx, nodeUuid, traits);
 }
 
-/** `false` when the node does not have it. */
+/** Deletes a trait; `false` when the node does not have it. */
 export async function deleteTrait(db: Queryable, nodeUuid: string, trait: string): Promise<boolean> {
   const rows = await db
     .delete(nodeTraits)
@@ -83,7 +83,7 @@ export async function changeTraits(
   );
 }
 
-/** `PUT /v1/nodes/{node}/traits`: these and no others. @throws AppError `node_locked`. */
+/** Serves `PUT /v1/nodes/{node}/traits`: the node has these and no others. @throws AppError `node_locked`. */
 export function setTraits(
   context: TraitContext,
   nodeUuid: string,

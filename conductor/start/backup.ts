@@ -57,7 +57,10 @@ export async function restoreFromFile(
   }
 }
 
-/** From its beginning. A stream of the handle's own would close it where a reader needs only the first part. */
+/**
+ * Reads the chunks of a file from its beginning. A stream of the handle's own would close it where a reader needs only the
+ * first part.
+ */
 async function* chunksOf(handle: FileHandle): AsyncGenerator<Buffer> {
   for (let position = 0; ; ) {
     const { bytesRead, buffer } = await handle.read({ buffer: Buffer.allocUnsafe(chunkBytes), position });

@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runBaton } from '#conductor/cli/run-baton.ts';
 
-/** Its sources in a clone; beside the bundles of the Debian package, a bundle of its own. */
+/** Finds the demo's program: its sources in a clone; beside the bundles of the Debian package, a bundle of its own. */
 function demoProgram(): string {
   const source = join(import.meta.dirname, '../../test/demo/demo.ts');
   return existsSync(source) ? source : fileURLToPath(new URL('demo.ts', import.meta.url));
 }
 
-/** npx and npm pass SIGTERM on to a shell of theirs, which ends without its program. */
+/** Ends the program with npm's shell: npx and npm pass SIGTERM on to that shell, which ends without its program. */
 function endWithShellOfNpm(): void {
   if (process.env['npm_command'] === undefined) return;
   const shell = process.ppid;

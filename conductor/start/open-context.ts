@@ -51,13 +51,13 @@ export interface ConductorConfig extends HttpConfig {
   readonly inspectionRulesFile: string | undefined;
   /** `undefined` = none of its own. */
   readonly dhcp: DhcpConfig | undefined;
-  /** Below which nodes may name authorities of BMCs. */
+  /** Folder below which the files lie that nodes may name as certificate authorities of their BMCs. */
   readonly caDirectory: string;
   readonly powerSyncIntervalMs: number;
   /** 0 = never. */
   readonly hardwareIntervalMs: number;
   readonly switchLookIntervalMs: number;
-  /** Where flows go as traces; `undefined` = nowhere. */
+  /** The place to which flows are sent as traces; `undefined` = nowhere. */
   readonly traces: TraceConfig | undefined;
 }
 
@@ -67,7 +67,7 @@ export interface ConductorContext extends HttpContext {
   readonly allocator: Allocator;
 }
 
-/** Milliseconds between two tries, and until they end: a round takes as long as the switch's commit. */
+/** Milliseconds between two tries to take the lock, and until the last: its holder keeps it for a switch's whole commit. */
 const retryMs = 200;
 const waitMs = 300_000;
 
@@ -127,7 +127,7 @@ export interface OpenedContext {
 const nudgeChannel = 'baton_nudge';
 
 /**
- * Everything of a conductor but its listener: database, drivers, switches, scheduler. Also what tests start from.
+ * Opens everything of a conductor but its listener: database, drivers, switches, scheduler. Also what tests start from.
  * @throws AppError naming what can't be opened or is wrong in a file.
  */
 export async function openContext(config: ConductorConfig, options: OpenContextOptions): Promise<OpenedContext> {

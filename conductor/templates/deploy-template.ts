@@ -58,7 +58,7 @@ async function loadSteps(db: Queryable, templates: readonly DeployTemplateRow[])
   return templates.map((template) => ({ ...template, steps: (byTemplate.get(template.uuid) ?? []).map(stepOf) }));
 }
 
-/** In place of those that it had. */
+/** Saves steps in place of those that the template had. */
 async function saveSteps(tx: Transaction, templateUuid: string, { steps }: Partial<DeployTemplate>) {
   if (!steps) return;
   await tx.delete(deployTemplateSteps).where(eq(deployTemplateSteps.templateUuid, templateUuid));

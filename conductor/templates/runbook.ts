@@ -115,7 +115,7 @@ async function loadSteps(db: Queryable, rows: readonly RunbookRow[]): Promise<Ru
   }));
 }
 
-/** In place of those that it had. */
+/** Saves steps in place of those that the runbook had. */
 async function saveSteps(tx: Transaction, runbookUuid: string, { steps }: Partial<Runbook>): Promise<void> {
   if (!steps) return;
   await tx.delete(runbookSteps).where(eq(runbookSteps.runbookUuid, runbookUuid));

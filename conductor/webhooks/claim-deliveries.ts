@@ -66,7 +66,7 @@ export function claimDeliveries(
     .returning();
 }
 
-/** At start: what this conductor's former life was delivering is tried again at once. */
+/** Releases, at start, deliveries that this conductor's earlier process was making: they are tried again at once. */
 export async function releaseStaleDeliveries(db: Queryable, conductor: string): Promise<void> {
   await db.update(webhookDeliveries).set({ claimedUntil: null }).where(eq(webhookDeliveries.claimedBy, conductor));
 }

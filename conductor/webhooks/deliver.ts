@@ -25,7 +25,7 @@ const concurrency = 8;
 /** When no notification says so. */
 const periodMs = 2_000;
 
-/** 2 s, 4 s … to ten minutes, a little apart from each other. */
+/** Returns the seconds until the next try: 2, 4 … up to ten minutes, each varied a little. */
 export function backOffSeconds(attempts: number, random: number = Math.random()): number {
   return backOffMs({ firstMs: 2000, mostMs: 600_000, spread: [0.75, 1.25], random: () => random }, attempts) / 1000;
 }

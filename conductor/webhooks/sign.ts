@@ -4,7 +4,7 @@ const prefix = 'whsec_';
 /** Lengths that the convention recommends. */
 const secretBytes = { least: 24, most: 64, made: 32 } as const;
 
-/** `whsec_` and random bytes in base64. */
+/** Makes a secret: `whsec_` and random bytes in base64. */
 export function newWebhookSecret(): string {
   return `${prefix}${randomBytes(secretBytes.made).toString('base64')}`;
 }
@@ -24,7 +24,7 @@ export function webhookSecretFault(secret: string): string | undefined {
 }
 
 /**
- * The headers of a delivery by the Standard Webhooks convention (version 1, symmetric): receivers check that the
+ * Returns the headers of a delivery by the Standard Webhooks convention (version 1, symmetric): receivers check that the
  * signature is of `id.timestamp.body` and the timestamp fresh.
  */
 export function webhookHeaders(

@@ -30,7 +30,7 @@ export function webhookProblems(env: WebhookEnvironment): string[] {
   }
 }
 
-/** From settings without problems. */
+/** Reads the configuration from settings without problems. */
 export function readWebhookConfig(env: WebhookEnvironment & { readonly BATON_HOST: string }): WebhookConfig {
   const list = env.BATON_WEBHOOK_URL_ALLOW;
   return {

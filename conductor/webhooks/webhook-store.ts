@@ -24,14 +24,14 @@ interface StoreContext {
   readonly secrets: Secrets;
 }
 
-/** Where a webhook's secret belongs, as `Secrets` has it. */
+/** Returns the place of a webhook's secret, in the form of `Secrets`. */
 export const secretPlace = (uuid: string): string => `webhook ${uuid} secret`;
 
 export function listWebhooks(db: Queryable): Promise<WebhookRow[]> {
   return db.select().from(webhooks).orderBy(webhooks.id);
 }
 
-/** By UUID or name. @throws AppError `not_found`. */
+/** Finds a webhook by UUID or name. @throws AppError `not_found`. */
 export async function getWebhook(db: Queryable, ident: string): Promise<WebhookRow> {
   const isIt = isUuid(ident) ? eq(webhooks.uuid, ident.toLowerCase()) : eq(webhooks.name, ident);
   const [row] = await db.select().from(webhooks).where(isIt);
@@ -40,7 +40,7 @@ export async function getWebhook(db: Queryable, ident: string): Promise<WebhookR
 }
 
 /**
- * Answers the row, and the secret in clear: it is never shown again.
+ * Inserts a webhook. Answers its row, and its secret in clear, which is never shown again.
  * @throws AppError `conflict` for a duplicate name.
  */
 export async function insertWebhook(
@@ -59,7 +59,7 @@ export async function insertWebhook(
   return { webhook: await getWebhook(db, uuid), secret };
 }
 
-/** A secret of `******` stays. @throws AppError `conflict` for a duplicate name. */
+/** Changes a webhook; a secret of `******` keeps the old one. @throws AppError `conflict` for a duplicate name. */
 export async function updateWebhook(
   { db, secrets }: StoreContext,
   uuid: string,
@@ -78,12 +78,12 @@ export async function updateWebhook(
   return getWebhook(db, uuid);
 }
 
-/** With what waits to be delivered to it. */
+/** Deletes a webhook, with all deliveries that wait for it. */
 export async function deleteWebhook(db: Queryable, uuid: string): Promise<void> {
   await db.delete(webhooks).where(eq(webhooks.uuid, uuid));
 }
 
-/** Newest first. */
+/** Lists deliveries, newest first. */
 export function listDeliveries(
   db: Queryable,
   webhookUuid: string,

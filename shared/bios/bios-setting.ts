@@ -22,8 +22,8 @@ export const BiosSetting = z.object({
 export type BiosSetting = z.infer<typeof BiosSetting>;
 
 /**
- * A password, or what some BMCs show of one: Dell's hashes and salts (`SHA256SetupPassword`) are of type `String`. By its
- * name alone where nobody says what it is.
+ * Recognizes a password, or what some BMCs show of one: Dell's hashes and salts (`SHA256SetupPassword`) are of type `String`.
+ * By its name alone where nobody says what it is.
  */
 export function holdsPassword(setting: Pick<BiosSetting, 'name' | 'attribute_type'>): boolean {
   const { name, attribute_type: type } = setting;
@@ -31,12 +31,12 @@ export function holdsPassword(setting: Pick<BiosSetting, 'name' | 'attribute_typ
   return /passw(or)?d|passphrase/i.test(name) && !['Enumeration', 'Integer', 'Boolean'].includes(type ?? '');
 }
 
-/** The setting without the value that nobody should read. */
+/** Returns the setting without the value that nobody should read. */
 export function withoutPassword(setting: BiosSetting): BiosSetting {
   return holdsPassword(setting) ? { ...setting, value: null } : setting;
 }
 
-/** A setting of which nothing but name and value is known. */
+/** Returns a setting of which nothing but name and value is known. */
 export function bareSetting(name: string, value: string | null): BiosSetting {
   return {
     name,

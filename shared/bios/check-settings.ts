@@ -4,7 +4,7 @@ import { nearestWord } from '#shared/words.ts';
 
 const maxNames = 12;
 
-/** Whether a setting has the wanted value; integers and booleans however they are written. */
+/** Returns whether a setting has the wanted value; integers and booleans however they are written. */
 export function hasValue(setting: BiosSetting | undefined, wanted: string): boolean {
   const value = setting?.value;
   if (value === undefined || value === null) return false;

@@ -36,7 +36,7 @@ const sha512Flag = 0x2000000000000000n;
 /** casync's default for the largest chunk is 256 KiB; several are in memory at once. */
 const mostChunkBytes = 4 * 1024 * 1024;
 
-/** Whether the file that begins so is a chunk index. */
+/** Returns whether the file that begins so is a chunk index. */
 export function isChunkIndex(head: Buffer): boolean {
   return head.length >= 16 && head.readBigUInt64LE(0) === 48n && head.readBigUInt64LE(8) === indexType;
 }
@@ -72,7 +72,7 @@ export function parseChunkIndex(file: Buffer): ChunkIndex {
   return { imageBytes: offset, digest, sizes: { min, avg, max }, chunks };
 }
 
-/** The index as a file, as desync writes it: casync's flags besides are of archives, not of images. */
+/** Encodes the index as a file, as desync writes it: casync's flags besides are of archives, not of images. */
 export function encodeChunkIndex({ digest, sizes, chunks }: ChunkIndex): Buffer {
   const file = Buffer.alloc(headerBytes + itemBytes * chunks.length + tailBytes);
   const flags = 0x8000000000000000n | (digest === 'sha256' ? 0n : sha512Flag);
@@ -92,7 +92,7 @@ export function chunkId(bytes: Uint8Array, digest: ChunkIndex['digest']): string
   return createHash(digest).update(bytes).digest('hex');
 }
 
-/** How long it may be packed: what doesn't shrink gets a little longer by its frame (RFC 8878 §3.1.1). */
+/** Returns how long it may be packed: what doesn't shrink gets a little longer by its frame (RFC 8878 §3.1.1). */
 export function packedLimit({ length }: Pick<Chunk, 'length'>): number {
   return length + 64 * 1024;
 }

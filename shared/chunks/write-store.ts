@@ -31,7 +31,7 @@ export function createCutter({ min, avg, max }: ChunkSizes): (block: Uint8Array)
   };
 }
 
-/** Whether `createCutter` may have made the chunks: cuts at blocks only, and sizes that it can cut to. */
+/** Returns whether `createCutter` may have made the chunks: cuts at blocks only, and sizes that it can cut to. */
 export function isCutAtBlocks({ chunks, sizes: { min, avg, max } }: ChunkIndex): boolean {
   const sizes = [min, avg, max];
   const wholeBlocks = sizes.every((size) => size >= blockBytes && size % blockBytes === 0);
@@ -98,7 +98,7 @@ export async function writeStore(image: AsyncIterable<Uint8Array>, folder: strin
   return { index: join(folder, `${name}.caibx`), sha256, ...stored };
 }
 
-/** Each chunk in memory of its own: it is compressed while the next is cut. */
+/** Cuts chunks, each in memory of its own: it is compressed while the next is cut. */
 async function* cutAll(image: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const cut = createCutter(chunkSizes);
   let into = Buffer.allocUnsafeSlow(chunkSizes.max);

@@ -14,10 +14,10 @@ interface NodeFields {
 }
 
 /**
- * The disk that the operating system goes to (agent-protocol.md §6.5): the first by name that satisfies
- * `instance_info.root_device`, else `properties.root_device`; without hints the smallest of at least 4 GiB, ties by
- * name, and then none that can be pulled out (removable, USB). Never a disk that is mounted, used, read-only, empty or
- * on the skip list (§6.6).
+ * Chooses the disk that the operating system goes to (agent-protocol.md §6.5): the first by name that satisfies
+ * `instance_info.root_device`, else `properties.root_device`; without hints the smallest of at least 4 GiB, ties by name,
+ * and then none that can be pulled out (removable, USB). Never a disk that is mounted, used, read-only, empty or on the skip
+ * list (§6.6).
  * @throws AppError `invalid_argument` for bad hints or a bad skip list; `storage_error` when no disk fits, naming each and why.
  */
 export function chooseRootDevice<D extends Disk>(devices: readonly D[], node: NodeFields): D {
@@ -76,7 +76,10 @@ function whySkipped(device: Disk, isSkipped: (disk: Disk) => boolean): readonly 
   }
 }
 
-/** By another path it would be written all the same: an entry may name a path only. */
+/**
+ * Finds the path of a device that leads to a skipped disk: an entry may name a path only, and the disk must not be written
+ * by another path.
+ */
 function pathToSkipped(device: Disk, skipped: ReadonlyMap<Disk, readonly [string] | undefined>): readonly string[] {
   return [...skipped]
     .filter(([other, why]) => why !== undefined && other !== device && isDisk(other))

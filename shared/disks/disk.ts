@@ -65,8 +65,9 @@ export function isNoDisk(name: string): boolean {
 const largestVirtualMedium = 64 * 1024 ** 3;
 
 /**
- * Whether a BMC has plugged it in, and it is none of the machine's own disks: pure. Such call themselves so: "AMI Virtual
- * HDisk0", "iDRAC Virtual Floppy", "Linux File-Stor Gadget". Labels and other contents must not count: tenants write those.
+ * Returns whether a BMC has plugged it in, and it is none of the machine's own disks: pure. Such call themselves so: "AMI
+ * Virtual HDisk0", "iDRAC Virtual Floppy", "Linux File-Stor Gadget". Labels and other contents must not count: tenants write
+ * those.
  */
 export function isVirtualMedium(disk: Pick<Disk, 'tran' | 'vendor' | 'model' | 'sizeBytes'>): boolean {
   const name = `${disk.vendor ?? ''} ${disk.model ?? ''}`;

@@ -4,9 +4,9 @@ import { AppError } from '#shared/errors/app-error.ts';
 import type { DiskIdentity, OsDisk } from '#shared/wire/erase-result.ts';
 
 /**
- * The disks that were recorded, among those that are there: pure. All that is known of a recorded disk must agree, its
- * serial number or WWN among it, and name one disk: names of devices change, and two namespaces of an NVMe controller
- * have one serial number.
+ * Finds the disks that were recorded, among those that are there: pure. All that is known of a recorded disk must agree, its
+ * serial number or WWN among it, and name one disk: names of devices change, and two namespaces of an NVMe controller have
+ * one serial number.
  * @throws AppError `storage_error` with what was looked for and which disks there are.
  */
 export function findOsDisks<D extends Disk>(disks: readonly D[], { disks: recorded }: OsDisk): readonly D[] {

@@ -13,7 +13,7 @@ const driveCheckOffset = 0x66;
 const blockListOffset = sectorSize - 12;
 
 /**
- * The boot code for the first 440 bytes of the disk: loads one sector from `coreSector` and jumps to it.
+ * Returns the boot code for the first 440 bytes of the disk: loads one sector from `coreSector` and jumps to it.
  * @param bootImage the content of GRUB's `boot.img`
  */
 export function bootCode(bootImage: Uint8Array, coreSector: number): Uint8Array {
@@ -28,7 +28,7 @@ export function bootCode(bootImage: Uint8Array, coreSector: number): Uint8Array 
 }
 
 /**
- * GRUB's core as it lies on the disk at `coreSector`: its first sector says where the rest is.
+ * Returns GRUB's core as it lies on the disk at `coreSector`: its first sector says where the rest is.
  * @param core the content of `core.img`
  * @param room bytes of the partition, or the gap, that it goes to
  * @throws AppError `storage_error` when it does not fit

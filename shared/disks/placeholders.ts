@@ -24,7 +24,7 @@ const wwnPlaceholders: readonly { readonly pattern: RegExp; readonly seen: strin
   { pattern: /^[0-9a-f]{6}0{10}$/, seen: 'https://github.com/opensvc/multipath-tools/issues/142' },
 ];
 
-/** Whether a serial number, asset tag and the like says that there is none: pure. */
+/** Returns whether a serial number, asset tag and the like says that there is none: pure. */
 export function isPlaceholder(text: string): boolean {
   const trimmed = text.trim();
   return filledIn(trimmed) === null || placeholders.some(({ pattern }) => pattern.test(trimmed));
@@ -39,7 +39,7 @@ export function isPlaceholderWwn(text: string): boolean {
 }
 
 /**
- * A WWN without what only says how it is written: `0x5000C500…`, `naa.5000c500…` and `5000c500…` are one, and so are
+ * Returns a WWN without what only says how it is written: `0x5000C500…`, `naa.5000c500…` and `5000c500…` are one, and so are
  * `uuid.a1b2-…` and `a1b2…`, and `725d4de6:84e9…` of a RAID array and `725d4de6-84e9-…`, as blkid writes it.
  */
 export function canonicalWwn(text: string): string {
@@ -50,7 +50,9 @@ export function canonicalWwn(text: string): string {
   return /^[0-9a-f:-]+$/.test(bare) ? bare.replaceAll(/[:-]/g, '') : bare;
 }
 
-/** The serial number in a name that the kernel makes of model and serial number, where a disk has no WWN of its own. */
+/**
+ * Returns the serial number in a name that the kernel makes of model and serial number, where a disk has no WWN of its own.
+ */
 function madeOf(wwn: string): string | undefined {
   const nvme = /^nvme\.[0-9a-f]{4}-((?:[0-9a-f]{2})*)-/i.exec(wwn.trim());
   if (nvme) return Buffer.from(nvme[1] ?? '', 'hex').toString('latin1');

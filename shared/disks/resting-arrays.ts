@@ -14,7 +14,7 @@ const arrayNumber = /\/dev\/md_?d?\d+/i;
 /** A text with an operator, of which an array's name may have a part. */
 const operator = /^\s*(<|s[=<>])/i;
 
-/** Whether hints may name an array: by a name with `md`, or a WWN in groups of digits. */
+/** Returns whether hints may name an array: by a name with `md`, or a WWN in groups of digits. */
 export function mayNameArray(tests: readonly HintTest[]): boolean {
   return tests.some(({ field, wanted, isNegated }) => {
     if (!namingHints.has(field) || isNegated) return false;
@@ -23,8 +23,8 @@ export function mayNameArray(tests: readonly HintTest[]): boolean {
 }
 
 /**
- * Whether hints that protect an array name this one. `undefined` = they may: what could tell is known only of an array that
- * is assembled, or was not read.
+ * Returns whether hints that protect an array name this one. `undefined` = they may: what could tell is known only of an
+ * array that is assembled, or was not read.
  */
 export function protectsArray(array: RestingArray, tests: readonly HintTest[]): boolean | undefined {
   if (!mayNameArray(tests)) return false;

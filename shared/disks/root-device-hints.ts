@@ -109,8 +109,8 @@ function requireNoPlaceholder(name: string, wanted: unknown, source: string): vo
 }
 
 /**
- * Why a device does not satisfy the hints, one reason for each; empty when it does. One of its values is enough; that
- * something is not so must hold for each of them, and be known.
+ * Explains why a device does not satisfy the hints, one reason for each; empty when it does. One of its values is enough;
+ * that something is not so must hold for each of them, and be known.
  */
 export function listMismatches(device: Disk, hints: readonly HintTest[]): readonly string[] {
   return hints
@@ -125,8 +125,8 @@ function isMet(device: Disk, hint: HintTest): boolean {
 }
 
 /**
- * Whether hints that protect a device meet it: any of its values is enough, also for what must not be so, as in Ironic:
- * too much is protected rather than too little. `undefined` = they may: what could tell has not been read.
+ * Returns whether hints that protect a device meet it: any of its values is enough, also for what must not be so, as in
+ * Ironic: too much is protected rather than too little. `undefined` = they may: what could tell has not been read.
  */
 export function hintsProtect(device: Disk, hints: readonly HintTest[]): boolean | undefined {
   const missed = hints.filter((hint) => !hint.read(device).some((value) => hint.matches(value)));
@@ -186,7 +186,7 @@ function parseNumberTest(text: string, field: string): HintTest['matches'] {
   return (actual) => typeof actual === 'number' && compare(actual, wanted);
 }
 
-/** oslo's range grammar: square brackets include an end, round ones leave it out. */
+/** Parses a range of oslo's grammar: square brackets include an end, round ones leave it out. */
 function parseRange(parts: RegExpExecArray, text: string, field: string): HintTest['matches'] {
   const [, open, from, to, close] = parts;
   const [least, most] = [Number(from), Number(to)];

@@ -21,13 +21,18 @@ export function compareDisks(one: Disk, other: Disk): 'same' | 'other' | 'unknow
   return isRead || differInKind(one, other) ? 'other' : 'unknown';
 }
 
-/** `undefined` for a disk that says nothing of itself. With its extension: without, the volumes of a disk array have one WWN. */
+/**
+ * Returns a disk's WWN with its extension, without which the volumes of a disk array have one WWN; `undefined` for a disk
+ * that reports none.
+ */
 export function wwnOf(disk: Disk): string | undefined {
   const wwn = disk.wwnWithExtension ?? disk.wwn;
   return wwn === null || isPlaceholderWwn(wwn) ? undefined : canonicalWwn(wwn);
 }
 
-/** `undefined` where a serial number says too little: the slots of a card reader have the reader's. */
+/**
+ * Returns a key of the serial number; `undefined` where it says too little: the slots of a card reader have the reader's.
+ */
 export function serialKey({ serial, model, sizeBytes, tran }: Disk): string | undefined {
   const saysTooLittle = serial === null || isPlaceholder(serial) || tran === 'usb';
   return saysTooLittle ? undefined : JSON.stringify([serial, model, sizeBytes]);

@@ -24,7 +24,7 @@ export interface ProtectedBy {
 }
 
 /**
- * Whether the operator asked to leave a disk alone: `properties.skip_block_devices`, a list of hint objects
+ * Returns whether the operator asked to leave a disk alone: `properties.skip_block_devices`, a list of hint objects
  * (agent-protocol.md §6.6), each met by any of a disk's names. Missing: `volume_name`, by which Ironic's agent leaves RAID
  * volumes alone. A list that can't be understood stops everything: a wipe can't be undone.
  * @returns a test, which throws AppError `storage_error` where a disk could not be read so far that it can be told
@@ -47,7 +47,7 @@ function isNamed(disk: Disk, entries: readonly SkipEntry[]): boolean {
   );
 }
 
-/** Whether an entry names a disk, or an array that it belongs to; `undefined` = it may. */
+/** Returns whether an entry names a disk, or an array that it belongs to; `undefined` = it may. */
 function isMet(disk: Disk, { tests }: SkipEntry): boolean | undefined {
   const found = [hintsProtect(disk, tests), ...(disk.restingArrays ?? []).map((array) => protectsArray(array, tests))];
   if (found.includes(true)) return true;
@@ -81,7 +81,7 @@ export function protectedDevices(
   });
 }
 
-/** Names of all that the list protects: pure. @throws AppError as `protectedDevices` */
+/** Lists names of everything that the list protects. Pure. @throws AppError as `protectedDevices` */
 export function protectedNames(
   properties: Readonly<Record<string, unknown>>,
   devices: readonly Disk[],
@@ -108,14 +108,14 @@ export function withoutProtected<D extends Disk>(
 }
 
 /**
- * Whether an entry may name a RAID array, which protects its members: pure.
+ * Returns whether an entry may name a RAID array, which protects its members: pure.
  * @throws AppError `invalid_argument` or `not_supported` naming the entry.
  */
 export function mayNameArrays(properties: Readonly<Record<string, unknown>>): boolean {
   return readEntries(properties).some(({ tests }) => mayNameArray(tests));
 }
 
-/** Names of a device and of what it is made of, down to the disks. Pure. */
+/** Lists the names of a device and of its members, down to the disks. Pure. */
 export function withMembers(device: string, devices: readonly Disk[]): readonly string[] {
   // a set that grows while it is walked: volumes stand on volumes
   const found = new Set([device]);

@@ -42,8 +42,8 @@ export class AppError extends Error {
 }
 
 /**
- * The cause chain as one line, outermost first: `write image: open /dev/vda: device is mounted`. It is logged, stored and
- * answered: logins in URLs are masked.
+ * Returns the cause chain as one line, outermost first: `write image: open /dev/vda: device is mounted`. It is logged,
+ * stored and answered: logins in URLs are masked.
  */
 export function errorChain(error: unknown): string {
   const parts: string[] = [];
@@ -56,12 +56,12 @@ export function errorChain(error: unknown): string {
   return maskUrlLogins(text).replaceAll('\u0000', '\uFFFD'); // PostgreSQL can't store it, and a failure must be recorded
 }
 
-/** Whether trying again later may help; unknown errors are not retryable. */
+/** Returns whether trying again later may help; unknown errors are not retryable. */
 export function isRetryable(error: unknown): boolean {
   return error instanceof AppError && error.retryable;
 }
 
-/** The code of an error, looking through causes for the first `AppError`. */
+/** Returns the code of an error, looking through causes for the first `AppError`. */
 export function errorCode(error: unknown): ErrorCode {
   let current: unknown = error;
   while (current instanceof Error) {
@@ -106,7 +106,7 @@ export function inSituation(error: unknown, { code, subject }: Fault): unknown {
   return same;
 }
 
-/** Where an error was made, without its message, which may carry what must not be logged. */
+/** Returns the stack of an error without its message, which may carry secrets that must not be logged. */
 export function stackFrames(error: Error): string {
   return (error.stack ?? '')
     .split('\n')
@@ -114,7 +114,7 @@ export function stackFrames(error: Error): string {
     .join('\n');
 }
 
-/** drizzle puts the query's parameters, passwords among them, into its message. */
+/** Recognizes drizzle's error of a query, whose message has the query's parameters, passwords among them. */
 function isFailedQuery(error: unknown): boolean {
   return typeof error === 'object' && error !== null && 'query' in error && 'params' in error;
 }

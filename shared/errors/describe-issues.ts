@@ -18,7 +18,7 @@ export function listIssues({ issues }: Refusal, whole?: string): string[] {
   });
 }
 
-/** The first of a schema's issues in words, each cut to a length that can be read. */
+/** Returns the first of a schema's issues in words, each cut to a length that can be read. */
 export function firstIssues<Issue>(issues: readonly Issue[], describe: (issue: Issue) => string): string[] {
   const more = issues.length - mostIssues;
   return [

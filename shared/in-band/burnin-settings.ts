@@ -41,7 +41,7 @@ const amount = z
 const networkConfig = z.looseObject({ role: z.enum(['writer', 'reader']), partner: z.string().min(1) });
 
 /**
- * A setting of `driver_info` by ironic-python-agent's names.
+ * Reads a setting of `driver_info` by ironic-python-agent's names.
  * @throws AppError `invalid_argument` naming the key.
  */
 function read<T>(node: Node, key: string, schema: z.ZodType<T>, fallback: T): T {
@@ -53,7 +53,7 @@ function read<T>(node: Node, key: string, schema: z.ZodType<T>, fallback: T): T 
   throw new AppError('invalid_argument', `driver_info.${key} is ${JSON.stringify(value)}: ${faults}`);
 }
 
-/** 0 workers: as many as there are processors. Default one day, as for memory. */
+/** Reads the settings of the CPU's burn-in; 0 workers: as many as there are processors. Default one day, as for memory. */
 export function readCpuSettings(node: Node): { readonly seconds: number; readonly workers: number } {
   return {
     seconds: read(node, 'agent_burnin_cpu_timeout', seconds, day),

@@ -46,7 +46,7 @@ export const InjectedFile = z
 export type InjectedFile = z.infer<typeof InjectedFile>;
 
 /**
- * The files of the node (`properties.inject_files`) and of the request, in this order.
+ * Reads the files of the node (`properties.inject_files`) and of the request, in this order.
  * @throws AppError `invalid_argument` naming list, index and key.
  */
 export function readInjectedFiles(

@@ -21,28 +21,31 @@ export function isAddressRange(entry: string): boolean {
   return parseRange(entry) !== undefined;
 }
 
-/** The address in a URL's host, without brackets; `undefined` for a name. */
+/** Returns the address in a URL's host, without brackets; `undefined` for a name. */
 export function literalAddress(hostname: string): string | undefined {
   const bare = hostname.replace(/^\[|\]$/g, '');
   return isIP(bare) === 0 ? undefined : bare;
 }
 
-/** A host as it stands in a URL. */
+/** Returns a host as it stands in a URL. */
 export function urlHost(host: string): string {
   return host.includes(':') ? `[${host}]` : host;
 }
 
-/** Whether only this host's users reach what listens there. */
+/** Returns whether only this host's users reach what listens there. */
 export function isLoopbackHost(host: string): boolean {
   return host === 'localhost' || (isIP(host) !== 0 && isIn(loopback, host));
 }
 
-/** `127.0.0.0/8`, `::1`, and the former inside an IPv6 address. */
+/** Recognizes `127.0.0.0/8`, `::1`, and the former inside an IPv6 address. */
 export function isLoopbackAddress(address: string): boolean {
   return isIn(loopback, embeddedIpv4(address) ?? address);
 }
 
-/** Never a machine that somebody means: link-local (clouds' metadata services among it), multicast, "this network". */
+/**
+ * Recognizes addresses that never mean a machine: link-local (clouds' metadata services among it), multicast, "this
+ * network".
+ */
 export function isUnreachableAddress(address: string): boolean {
   return isIn(nowhere, address) || isIn(nowhere, embeddedIpv4(address) ?? address);
 }
@@ -81,8 +84,8 @@ function isIn(list: BlockList, address: string): boolean {
 }
 
 /**
- * The IPv4 address that a router or the kernel may make of an IPv6 one: mapped, translated (`::ffff:0:0:0/96`), compatible
- * (`::/96`), NAT64 (RFC 6052, RFC 8215), 6to4.
+ * Returns the IPv4 address that a router or the kernel may make of an IPv6 one: mapped, translated (`::ffff:0:0:0/96`),
+ * compatible (`::/96`), NAT64 (RFC 6052, RFC 8215), 6to4.
  */
 function embeddedIpv4(address: string): string | undefined {
   const [bare = ''] = address.split('%');

@@ -100,7 +100,8 @@ const decoders: Readonly<Record<string, () => Transform>> = {
 };
 
 /**
- * The body as it was before the peer compressed it, asked or not (HPE's iLO from 2.30 on); its limits are of what comes out.
+ * Returns the body as it was before the peer compressed it, asked or not (HPE's iLO from 2.30 on); its limits are of what
+ * comes out.
  * @throws AppError `not_supported` for an encoding that nobody asked for and that isn't known here
  */
 function decoded({ headers, body }: Dispatcher.ResponseData): AsyncIterable<Uint8Array> {
@@ -146,7 +147,8 @@ export async function askPeerForHeaders(
 }
 
 /**
- * An answer that goes on, one JSON document on each line (none unless it is 200), without a time limit but the signal's.
+ * Asks for an answer that goes on, one JSON document on each line (none unless it is 200), without a time limit but the
+ * signal's.
  * @throws as `askPeer`, of each line
  */
 export async function openPeerLines(

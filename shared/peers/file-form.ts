@@ -16,8 +16,8 @@ export async function fileBody(path: string): Promise<FileBody> {
 }
 
 /**
- * A multipart form of JSON documents and a file. Documents have no file names, as in DSP0266's example of a push, which no
- * `FormData` can make: some BMCs take what has one for an image.
+ * Makes a multipart form of JSON documents and a file. Documents have no file names, as in DSP0266's example of a push,
+ * which no `FormData` can make: some BMCs take what has one for an image.
  */
 export async function fileForm(
   documents: readonly { readonly name: string; readonly json: unknown }[],

@@ -4,8 +4,8 @@ import { isIP } from 'node:net';
 const label = /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/i;
 
 /**
- * Whether the text may stand where a host is named: an IP address without brackets, or a host name. No port, no URL; four
- * numbers that are no address (`192.0.2.999`) are no name either, since no domain's last label is a number. Pure.
+ * Returns whether the text may stand where a host is named: an IP address without brackets, or a host name. No port, no URL;
+ * four numbers that are no address (`192.0.2.999`) are no name either, since no domain's last label is a number. Pure.
  */
 export function isHost(text: string): boolean {
   if (isIP(text) !== 0) return true;

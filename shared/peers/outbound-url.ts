@@ -47,7 +47,7 @@ export interface OutboundAllowList {
 }
 
 /**
- * `192.0.2.0/24,images.example.org,*.example.net,https://host.example/images/` → what they allow.
+ * Parses `192.0.2.0/24,images.example.org,*.example.net,https://host.example/images/` → what they allow.
  * @throws AppError `invalid_argument` naming the entry.
  */
 export function parseOutboundAllowList(text: string): OutboundAllowList {
@@ -77,7 +77,7 @@ export function parseOutboundAllowList(text: string): OutboundAllowList {
 }
 
 /**
- * The URL, if the rules let it be fetched; without a look at the network.
+ * Returns the URL, if the rules let it be fetched; without a look at the network.
  * @param what the field, as its giver calls it: `instance_info.image_source`.
  * @throws AppError `invalid_argument` for what is not an http(s) URL, `forbidden` for one that the rules refuse.
  */
@@ -117,7 +117,10 @@ export function outboundLookup(rules: OutboundRules): LookupFunction {
   };
 }
 
-/** An undici dispatcher that connects only where the rules let it, whatever name led there. It follows no redirects by itself. */
+/**
+ * Returns an undici dispatcher that connects only where the rules let it, whatever name led there. It follows no redirects
+ * by itself.
+ */
 export function outboundAgent(rules: OutboundRules, options: Agent.Options = {}): Agent {
   const given = typeof options.connect === 'function' ? {} : options.connect;
   const connect = buildConnector({ ...given, lookup: outboundLookup(rules) });
@@ -138,7 +141,8 @@ export function outboundAgent(rules: OutboundRules, options: Agent.Options = {})
 }
 
 /**
- * The address that a host has, for a program that connects by itself: the one that was looked at is the one to hand over.
+ * Returns the address that a host has, for a program that connects by itself: the one that was looked at is the one to hand
+ * over.
  * @throws AppError `forbidden` as the rules say, `unavailable` for a name that leads nowhere.
  */
 export async function resolveOutbound(host: string, rules: OutboundRules): Promise<string> {
@@ -177,7 +181,10 @@ function isNamed(allow: OutboundAllowList, url: { readonly hostname: string }): 
   return allow.names.some((name) => (name.startsWith('*.') ? host.endsWith(name.slice(1)) : host === name));
 }
 
-/** `http://host/images` allows `/images` and `/images/…`, not `/images-of-others`. */
+/**
+ * Checks that a URL begins with an allowed one: `http://host/images` allows `/images` and `/images/…`, not
+ * `/images-of-others`.
+ */
 function beginsWith(url: URL, prefix: URL): boolean {
   const path = prefix.pathname.replace(/\/$/, '');
   // a server may decode and resolve what the URL parser leaves alone

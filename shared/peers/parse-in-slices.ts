@@ -94,7 +94,7 @@ function requireShort(length: number): void {
   throw new AppError('not_supported', `the JSON has a name of ${length} characters, and may have ${longestName}`);
 }
 
-/** The parts of a string with escapes, or beyond ASCII. */
+/** Reads the parts of a string with escapes, or beyond ASCII. */
 async function readString(bytes: Buffer, from: number, end: number): Promise<readonly string[]> {
   const parts: string[] = [];
   let isWide = false;
@@ -121,7 +121,7 @@ function tooWide(length: number): AppError {
   );
 }
 
-/** The value with each string where its name stands, as a value or as a field's name. */
+/** Returns the value with each string where its name stands, as a value or as a field's name. */
 function putBack(value: unknown, strings: ReadonlyMap<string, readonly string[]>): unknown {
   const read = (text: string): string => strings.get(text)?.join('') ?? text;
   if (typeof value === 'string') return read(value);

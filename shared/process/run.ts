@@ -284,7 +284,7 @@ function describe(command: string, args: readonly string[], secrets?: readonly s
   return [command, ...args.map((arg) => (secrets?.includes(arg) ? mask : hide(arg)))].join(' ');
 }
 
-/** Also for the one other place that starts processes, `shared/terminal`. */
+/** Returns the environment of programs, also for the one other place that starts processes, `shared/terminal`. */
 export function currentEnvironment(): NodeJS.ProcessEnv {
   // oxlint-disable-next-line node/no-process-env -- a child gets our environment plus what the caller adds
   return process.env;

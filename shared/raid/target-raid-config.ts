@@ -42,7 +42,7 @@ export const TargetRaidConfig = z.strictObject({
 export type TargetRaidConfig = z.infer<typeof TargetRaidConfig>;
 
 /**
- * Ironic's target RAID grammar (agent-protocol.md §7): its schema, and the rules for what software RAID can do.
+ * Parses Ironic's target RAID grammar (agent-protocol.md §7): its schema, and the rules for what software RAID can do.
  * @param source what is being parsed, as the operator knows it: `target_raid_config`
  * @throws AppError `invalid_argument` naming every wrong field.
  */
@@ -93,14 +93,14 @@ const volumeNamePattern = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,27}$/;
 /** The array of the EFI system partitions is called so. */
 const reservedNames: ReadonlySet<string> = new Set(['esp']);
 
-/** Whether the agent is to make software RAID from this: any logical disk of the controller `software`. */
+/** Returns whether the agent is to make software RAID from this: any logical disk of the controller `software`. */
 export function isSoftwareRaid(config: {
   readonly logical_disks: readonly Pick<LogicalDisk, 'controller'>[];
 }): boolean {
   return config.logical_disks.some((disk) => disk.controller === 'software');
 }
 
-/** Whether a node's `raid_config` or `target_raid_config`, whatever is in it, speaks of software RAID. */
+/** Returns whether a node's `raid_config` or `target_raid_config`, whatever is in it, speaks of software RAID. */
 export function hasSoftwareRaid(value: unknown): boolean {
   const disks: unknown = typeof value === 'object' && value !== null ? Reflect.get(value, 'logical_disks') : undefined;
   return (
@@ -111,7 +111,9 @@ export function hasSoftwareRaid(value: unknown): boolean {
   );
 }
 
-/** Why software RAID can't be made so, each naming its field; empty when it can, or when it is not software RAID. */
+/**
+ * Explains why software RAID can't be made so, each naming its field; empty when it can, or when it is not software RAID.
+ */
 function softwareRaidFaults(config: TargetRaidConfig): readonly string[] {
   if (!isSoftwareRaid(config)) return [];
   const disks = config.logical_disks;
@@ -160,15 +162,15 @@ function diskFaults(disk: LogicalDisk, index: number): readonly string[] {
 // integer-like keys of an object come first, whatever their place in the source
 const levelNames = Object.keys(softwareLevels).join(', ');
 
-/** Whether RAID may be made of a disk: not of what can be pulled out, is read-only or has no medium. */
+/** Returns whether RAID may be made of a disk: not of what can be pulled out, is read-only or has no medium. */
 export function isRaidCandidate(disk: Disk): boolean {
   const isFixed = !disk.removable && disk.tran !== 'usb' && !disk.readOnly;
   return disk.type === 'disk' && !isNoDisk(disk.name) && isFixed && disk.sizeBytes > 0;
 }
 
 /**
- * The disks of one volume, by name: all, or for each of its hints one of its own, the first that fits unless that would
- * leave another hint without any (Ironic's agent then gives up).
+ * Chooses the disks of one volume, by name: all, or for each of its hints one of its own, the first that fits unless that
+ * would leave another hint without any (Ironic's agent then gives up).
  * @param index place in `logical_disks`
  * @param disks those that may be used, by name
  * @throws AppError `invalid_argument` for bad hints; `storage_error` for want of disks.

@@ -56,8 +56,8 @@ export function defineStep<Context, Args>(options: StepOptions<Context, Args>): 
 }
 
 /**
- * Ironic's `argsinfo` from an argument schema: name → description and whether it must be given.
- * `undefined` for a step without arguments.
+ * Makes Ironic's `argsinfo` of an argument schema: name → description and whether it must be given. `undefined` for a step
+ * without arguments.
  */
 export function argsInfo(schema: z.ZodType): ArgsInfo | undefined {
   if (!(schema instanceof z.ZodObject)) return undefined;

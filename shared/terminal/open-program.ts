@@ -25,7 +25,10 @@ function processesOf(session: number): readonly number[] {
   return pids.map(Number).filter((pid) => sessionOf(pid) === session);
 }
 
-/** Field 6 of `/proc/PID/stat`; the second is the program's name in parentheses, which may contain anything. */
+/**
+ * Reads the session of a process, field 6 of `/proc/PID/stat`; the second is the program's name in parentheses, which may
+ * contain anything.
+ */
 function sessionOf(pid: number): number | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1');

@@ -34,7 +34,7 @@ export interface TerminalOptions {
 /** @throws AppError `not_supported` where there can be no terminal */
 export type OpenTerminal = (options: TerminalOptions) => Promise<Terminal>;
 
-/** Both directions, in the messages of `shared/wire/console.ts`; a closed socket hangs up. */
+/** Passes on both directions, in the messages of `shared/wire/console.ts`; a closed socket hangs up. */
 export function joinSocket(line: Line, socket: WebSocket): void {
   line.onOutput((bytes) => {
     if (socket.readyState !== socket.OPEN) return;

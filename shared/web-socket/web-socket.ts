@@ -62,8 +62,8 @@ export function acceptWebSockets(maxMessageBytes: number): WebSocketAcceptance {
 }
 
 /**
- * Whether a request wants a WebSocket. Others that ask for an upgrade (`h2c`, which Java's client and `curl --http2` do
- * with their first request) get a plain answer: Node would leave them without any as soon as somebody listens for
+ * Returns whether a request wants a WebSocket. Others that ask for an upgrade (`h2c`, which Java's client and `curl --http2`
+ * do with their first request) get a plain answer: Node would leave them without any as soon as somebody listens for
  * upgrades.
  */
 function wantsWebSocket({ url = '', headers }: UpgradeRequest): boolean {

@@ -42,7 +42,7 @@ export const EraseProof = z.object({
 export type EraseProof = Readonly<z.infer<typeof EraseProof>>;
 
 /**
- * Whether a disk is shown to have been wiped. Samples that read as neither zeros nor ones say something only beside
+ * Returns whether a disk is shown to have been wiped. Samples that read as neither zeros nor ones say something only beside
  * canaries that are gone: any disk reads so.
  */
 export function isEvidence(proof: EraseProof | null): proof is EraseProof {

@@ -15,7 +15,7 @@ export type LldpTlv = z.infer<typeof LldpTlv>;
 /** More wrong items of a list are not looked for. */
 const mostWrong = 5;
 
-/** A list whose reading ends at the first wrong items: a stranger's report may have sixty thousand. */
+/** Makes the schema of a list whose reading ends at the first wrong items: a stranger's report may have sixty thousand. */
 function listOf<Item extends z.ZodType>(item: Item) {
   return z.array(z.unknown()).transform((items, context) => {
     const read: z.output<Item>[] = [];

@@ -12,7 +12,10 @@ export interface BytesByOrigin {
   readonly neighbours: number;
 }
 
-/** Behind what Ironic's agent answers a write with: the answer is one string, and clients read its beginning. */
+/**
+ * Describes the origin of the bytes, behind the words with which Ironic's agent answers a write: the answer is one string,
+ * and clients read its beginning.
+ */
 export function describeOrigin({ kept, copied, fetched, neighbours }: BytesByOrigin): string {
   return `kept_bytes=${kept} copied_bytes=${copied} fetched_bytes=${fetched} neighbour_bytes=${neighbours}`;
 }

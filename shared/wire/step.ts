@@ -106,7 +106,7 @@ export const PluginTaskArgs = z.strictObject({
 });
 export type PluginTaskArgs = z.infer<typeof PluginTaskArgs>;
 
-/** `deploy.sh`, `lib/common.sh`: below the plugin's folder, and written in one way only. */
+/** Recognizes a path such as `deploy.sh` or `lib/common.sh`: below the plugin's folder, and written in one way only. */
 export function isPluginPath(path: string): boolean {
   const parts = path.split('/');
   return (

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { findOffences, folderOf } from './floors.ts';
 import { circlesOf, countBackArrows, type Graph, graphOf, knotted } from './knots.ts';
 import { isProduct, layers, listFiles, readSources, type Source } from './read-sources.ts';
+import { findVerblessComments } from './sentences.ts';
 
 export interface Measures {
   /** Folders of the conductor from which imports lead back to themselves, of how many. */
@@ -27,6 +28,8 @@ export interface Measures {
   readonly answers: { readonly all: number; readonly withoutSchema: number };
   /** Where the CLI says of JSON what it is, instead of reading it by a schema; loops in which a retry is written by hand. */
   readonly byHand: { readonly casts: number; readonly retries: number };
+  /** Functions whose doc comment does not begin with a verb in the third person. */
+  readonly comments: { readonly withoutVerb: number };
   /** All `.md` files: those that people wrote, and those that `npm run docs` writes from the sources. */
   readonly documents: { readonly files: number; readonly words: number; readonly generatedWords: number };
 }
@@ -66,6 +69,7 @@ export async function measureHouse(root: string): Promise<Measures> {
       casts: countMatches(sources, 'conductor/cli/', /^(?!import).*[)\w\]] as [A-Z]\w*[a-z]\w*(?=[)\];,[<]| \|)/gm),
       retries: countMatches(sources, '', /\bfor \((?:let|const) (?:attempt|tries)\b/g) - 1, // that of shared/retry.ts
     },
+    comments: { withoutVerb: findVerblessComments(sources).length },
     documents: {
       files: files.length,
       words: await wordsOf(files.filter((file) => !isGenerated(file))),

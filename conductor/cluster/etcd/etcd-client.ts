@@ -165,7 +165,10 @@ export function createEtcdClient({ tls, login, limits = defaultLimits, signal }:
   };
 }
 
-/** With users and passwords etcd takes no client's certificate that names one of its own, and says so in plain text. */
+/**
+ * Makes the error for an answer that etcd would not give. With users and passwords etcd refuses a client certificate whose
+ * name is one of its users, and says so in plain text.
+ */
 function strangeAnswer(url: string, status: number, text: string): AppError {
   if (text.includes('CommonName of client'))
     return etcdError('denied', `${url}: client.crt must have no CommonName where etcd asks for user and password`);

@@ -47,12 +47,12 @@ export interface ClusterView {
   readonly alarms: readonly { readonly member: string; readonly alarm: string }[];
 }
 
-/** How many of so many voters are more than half. */
+/** Returns how many of so many voters are more than half. */
 export function quorumOf(voters: number): number {
   return Math.floor(voters / 2) + 1;
 }
 
-/** `etcd-n1`, or of one that has no name yet `8e9e05c52164694d at https://n1:2380`. */
+/** Names a member: `etcd-n1`, or, where it has no name yet, `8e9e05c52164694d at https://n1:2380`. */
 export function nameOf({ id, name, peerUrls }: Pick<ClusterMember, 'id' | 'name' | 'peerUrls'>): string {
   if (name !== '') return name;
   return `${BigInt(id).toString(16)} at ${peerUrls.join(', ')}`;

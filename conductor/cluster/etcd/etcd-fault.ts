@@ -19,18 +19,18 @@ export function etcdError(fault: EtcdFault, message: string, cause?: unknown): A
   return new AppError(codes[fault], message, { ...(cause === undefined ? {} : { cause }), details: { fault } });
 }
 
-/** `undefined` for what is none of etcd's. */
+/** Reads etcd's fault from an error; `undefined` for any other error. */
 export function faultOf(error: unknown): EtcdFault | undefined {
   const fault = error instanceof AppError ? error.details['fault'] : undefined;
   return typeof fault === 'string' && fault in codes ? (fault as EtcdFault) : undefined;
 }
 
-/** Whether the same may succeed later without anybody's doing. */
+/** Returns whether the same may succeed later without anybody's doing. */
 export function mayPass(error: unknown): error is AppError {
   return error instanceof AppError && (error.retryable || faultOf(error) === 'refused');
 }
 
-/** undici's and OpenSSL's errors of a request, told apart by their codes. */
+/** Explains undici's and OpenSSL's errors of a request, distinguished by their codes. */
 export function requestError(url: string, cause: unknown): AppError {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
   if (/^UND_ERR_.*TIMEOUT$/.test(code) || (cause instanceof Error && cause.name === 'TimeoutError'))

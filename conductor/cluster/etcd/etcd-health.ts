@@ -23,8 +23,8 @@ interface HealthMessage extends RoundMessage {
 }
 
 /**
- * How each cluster is, in the seed's words ("Check etcd"): one that answers and is not well is not an error, one that can't be
- * asked is.
+ * Returns how each cluster is, in the seed's words ("Check etcd"): one that answers and is not well is not an error, one
+ * that can't be asked is.
  * @throws AppError `command_failed` with `details.reason` `EtcdNotAccessible` when something else than etcd answers for
  * one; `details.messages` has all clusters, that one as what can't be asked
  */
@@ -56,8 +56,8 @@ export async function readEtcdHealth(
 }
 
 /**
- * Why a cluster is not well; empty = it is: all members healthy, one leader that they agree on, no alarm, and as many
- * as the site wants at least. Pure.
+ * Explains why a cluster is not well; empty = it is: all members healthy, one leader that they agree on, no alarm, and as
+ * many as the site wants at least. Pure.
  * @param without ids of members that are being torn down: how they are does not matter
  */
 export function findTroubles(
@@ -89,7 +89,7 @@ export function findTroubles(
 }
 
 /**
- * Done when each of these clusters has a member on the node that is healthy and votes.
+ * Looks at the clusters once; done when each of these clusters has a member on the node that is healthy and votes.
  * @param names of the clusters that it was a member of; one that the documents don't have any more is waited for by nobody
  * @throws AppError for files, certificates and credentials that don't fit: waiting would not mend those
  */
@@ -105,7 +105,7 @@ export function etcdMemberRound(context: EtcdContext, work: EtcdWork, names: rea
 }
 
 /**
- * Done when all clusters of the site are well, whatever becomes of the members on the node.
+ * Looks at the clusters once; done when all clusters of the site are well, whatever becomes of the members on the node.
  * @throws AppError for files, certificates and credentials that don't fit: waiting would not mend those
  */
 export function etcdStableRound(context: EtcdContext, work: EtcdWork): Promise<Round> {

@@ -14,7 +14,7 @@ export interface EtcdTls {
 }
 
 /**
- * A set of files by its name, read again for each use: they are renewed while the conductor runs.
+ * Reads a set of files by its name, read again for each use: they are renewed while the conductor runs.
  * @throws AppError `invalid_argument` naming the file that can't be used; never what stands in it.
  */
 export async function readEtcdTls(directory: string, name: string): Promise<EtcdTls> {
@@ -46,9 +46,9 @@ export async function readEtcdTls(directory: string, name: string): Promise<Etcd
 }
 
 /**
- * Whether a member closes connections because it does not take our certificate. With TLS 1.3 the client thinks the
- * handshake done before the server has looked at its certificate, and sees only a connection that ends: so it is tried
- * once more with TLS 1.2, where the alert is part of the handshake.
+ * Returns whether a member closes connections because it does not take our certificate. With TLS 1.3 the client thinks the
+ * handshake done before the server has looked at its certificate, and sees only a connection that ends: so it is tried once
+ * more with TLS 1.2, where the alert is part of the handshake.
  * @returns `undefined` = it is something else, or not known
  */
 export async function refusedCertificate(

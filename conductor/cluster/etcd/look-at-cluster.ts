@@ -50,7 +50,7 @@ export async function lookAtCluster(
 }
 
 /**
- * The first answer of several members, asked in turn, and who gave it.
+ * Returns the first answer of several members, asked in turn, and who gave it.
  * @throws AppError naming each with its reason
  */
 export async function firstAnswer<Answer>(
@@ -99,7 +99,7 @@ async function probeMembers(client: EtcdClient, members: readonly Listed[], know
   return Promise.all([...new Set(urls)].map((url) => probe(client, url)));
 }
 
-/** Added, and never seen running: it gets its name and its client URLs with its first start. */
+/** Recognizes a member that was added, and never started: it gets its name and its client URLs with its first start. */
 export function isUnstarted({ name, clientURLs }: Pick<Listed, 'name' | 'clientURLs'>): boolean {
   return name === '' && clientURLs.length === 0;
 }

@@ -31,7 +31,9 @@ export function matchMembers<Member extends Matched>(
   };
 }
 
-/** `nothing says on which node etcd-0 runs`, and which entries that name the node are no member's; for people. Pure. */
+/**
+ * Writes `nothing says on which node etcd-0 runs`, and which entries that name the node are no member's; for people. Pure.
+ */
 export function describeUnclear(
   { unclear, members, entries }: UnclearMembers,
   node: string,
@@ -56,7 +58,7 @@ export function findUnmatched(members: readonly Matched[], entries: readonly Ent
   return entries.filter((entry) => !members.some((member) => isMeant(entry, member)));
 }
 
-/** `no member has the name etcd-a or the address 192.0.2.1 that members gives for n1`; for people. Pure. */
+/** Writes `no member has the name etcd-a or the address 192.0.2.1 that members gives for n1`; for people. Pure. */
 export function describeUnmatched(entries: readonly Entry[]): string {
   return entries
     .map(({ node, name, address }) => {
@@ -69,7 +71,7 @@ export function describeUnmatched(entries: readonly Entry[]): string {
     .join('; ');
 }
 
-/** A node's name; `null` = on none of the site's; `undefined` = nothing, or no one thing, says it. */
+/** Returns a node's name; `null` = on none of the site's; `undefined` = nothing, or no one thing, says it. */
 function placeOf(member: Matched, entries: readonly Entry[], nodes: ReadonlySet<string>): string | null | undefined {
   const [first, ...others] = entries.filter((entry) => isMeant(entry, member));
   if (first) return others.every((entry) => entry.node === first.node) ? (first.node ?? null) : undefined;

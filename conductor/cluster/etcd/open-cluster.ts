@@ -17,7 +17,7 @@ export interface EtcdContext {
 }
 
 /**
- * Work with a cluster's members, and with what they ask of their clients.
+ * Does work with a cluster's members, opened with the certificates and credentials that they ask of their clients.
  * @throws AppError `invalid_argument` for files or a credential that are not there, else what `work` throws
  */
 export async function withCluster<Result>(

@@ -13,8 +13,8 @@ export type RemovalPlan =
     };
 
 /**
- * The next step, or why there is none. Only members seen healthy count for a quorum, and what is left once *all* of the
- * node's members are gone must have one, or the first is not taken out either. Pure.
+ * Plans the next step, or why there is none. Only members seen healthy count for a quorum, and what is left once *all* of
+ * the node's members are gone must have one, or the first is not taken out either. Pure.
  * @param own ids of the node's members
  * @param minimum healthy voters that must be left
  */

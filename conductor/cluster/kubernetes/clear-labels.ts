@@ -146,7 +146,7 @@ const takenLabelsKey = 'baton/taken-labels';
 
 const TakenLabels = z.record(z.string(), z.string());
 
-/** With those that are taken now. @returns annotations of the node */
+/** Adds to the annotation the labels that are removed now. @returns annotations of the node */
 function keepTakenLabels(
   secrets: Secrets,
   node: ClusterNode,

@@ -9,7 +9,7 @@ import { apiPath, mergePatch } from '#conductor/cluster/kubernetes/client/share-
 import { controllerOf } from '#conductor/cluster/kubernetes/plan-drain.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** Which of the pods' daemon sets are still there, asked once for each set. */
+/** Returns which of the pods' daemon sets are still there, asked once for each set. */
 export async function findDaemonSets(
   cluster: Cluster,
   pods: readonly PodOutline[],
@@ -45,7 +45,7 @@ function keyOf({ namespace, name, apiVersion }: DaemonSetName): string {
 
 const DaemonSet = z.looseObject({ kind: z.literal('DaemonSet'), metadata: z.looseObject({ name: z.string() }) });
 
-/** Whether the daemon set is in the cluster. @throws AppError as `Cluster.request` */
+/** Returns whether the daemon set is in the cluster. @throws AppError as `Cluster.request` */
 export async function hasDaemonSet(
   cluster: Cluster,
   { namespace, name, apiVersion = 'apps/v1' }: DaemonSetName,

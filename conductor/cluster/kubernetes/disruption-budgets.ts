@@ -33,7 +33,7 @@ const Budget = z.looseObject({
 /** A PodDisruptionBudget. */
 export type Budget = z.infer<typeof Budget>;
 
-/** All budgets of the cluster. @throws AppError as `Cluster.request` */
+/** Lists all budgets of the cluster. @throws AppError as `Cluster.request` */
 export async function listBudgets(cluster: Cluster, signal: AbortSignal): Promise<Budget[]> {
   // a cluster without `policy/v1` evictions may be without its budgets, and has those of before
   const version = await evictionVersion(cluster, signal);
@@ -63,7 +63,7 @@ export interface KeptPod {
 }
 
 /**
- * Which of the pods a budget would keep if they were evicted now, in this order. As the API server decides
+ * Returns which of the pods a budget would keep if they were evicted now, in this order. As the API server decides
  * (pkg/registry/core/pod/storage/eviction.go). Pure.
  */
 export function whatIsKept(pods: readonly PodOutline[], budgets: readonly Budget[]): KeptPod[] {

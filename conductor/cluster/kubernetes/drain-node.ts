@@ -83,7 +83,9 @@ export async function findLeaving(cluster: Cluster, name: string, signal: AbortS
   return (await findFates(cluster, name, signal)).flatMap(({ pod, fate }) => (fate === 'evict' ? [pod] : []));
 }
 
-/** Whatever admits pods may forbid an eviction for now; a right that is missing forbids it for good. */
+/**
+ * Finds the refusal of an eviction. An admission webhook may forbid it for now; a right that is missing forbids it for good.
+ */
 async function findRefusal(
   cluster: Cluster,
   asked: readonly Evicted[],
@@ -99,7 +101,7 @@ async function findRefusal(
   return missing.length === 0 ? undefined : rightsError('evict pods', missing, first);
 }
 
-/** Asked to end within the requested time; one that was given longer is asked again. */
+/** Checks whether the pod was asked to end within the requested time; one that was given longer is asked again. */
 function isGoing({ metadata }: Pod, gracePeriodSeconds: number): boolean {
   return Boolean(metadata.deletionTimestamp) && (metadata.deletionGracePeriodSeconds ?? 0) <= gracePeriodSeconds;
 }
@@ -109,7 +111,7 @@ function describeLeftAlone({ pod, ...fate }: PodWithFate): RoundMessage[] {
   return [roundMessage(newRemark('pod-left-alone', { pod: podName(pod), because: fate.because }), podReference(pod))];
 }
 
-/** With what it costs beyond a restart elsewhere. */
+/** Describes an eviction, with its cost beyond a restart elsewhere. */
 function evictionOf({ pod, ...fate }: PodWithFate): ClusterChange {
   const name = podName(pod);
   const forced = fate.fate === 'evict' ? fate.forced : undefined;

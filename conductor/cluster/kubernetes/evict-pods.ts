@@ -58,7 +58,10 @@ export async function evictPods(
   return { asked, spared };
 }
 
-/** Alike to every budget: it selects by labels, and may count those that are not ready otherwise. */
+/**
+ * Returns a key of pods that every budget treats alike: budgets select by labels, and may count pods that are not ready in
+ * another way.
+ */
 function kindOf(pod: Pod): string {
   const { namespace, labels } = pod.metadata;
   const sorted = Object.entries(labels ?? {}).toSorted(([a], [b]) => (a < b ? -1 : 1));
@@ -76,7 +79,7 @@ const Discovered = z.looseObject({
   ),
 });
 
-/** `policy/v1`, or `policy/v1beta1` where the cluster is older than 1.22. */
+/** Finds the version of the eviction API: `policy/v1`, or `policy/v1beta1` where the cluster is older than 1.22. */
 export async function evictionVersion(cluster: Cluster, signal: AbortSignal): Promise<string> {
   const { resources } = parseReply(
     Discovered,

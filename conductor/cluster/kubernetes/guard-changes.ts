@@ -125,9 +125,9 @@ function isOfDaemonSet(pod: Pod): boolean {
 const rolePrefix = 'node-role.kubernetes.io/';
 
 /**
- * Nodes whose leaving would leave the cluster without a Ready node that takes pods, or without such a one of a role, with
- * the reason. Who says itself that it is not Ready is missed by nobody; of whom the cluster hears nothing, pods may well
- * run: all kubelets are silent where the way to the API server is cut. Pure.
+ * Finds nodes without which the cluster would have no Ready node that takes pods, or none of a role, with the reason. Who
+ * says itself that it is not Ready is missed by nobody; of whom the cluster hears nothing, pods may well run: all kubelets
+ * are silent where the way to the API server is cut. Pure.
  * @param staysOut those before in the list don't come back
  */
 export function findLastReady(
@@ -151,7 +151,7 @@ export function findLastReady(
 
 const lastUnheard = 'the cluster has not heard whether it is Ready, and has no other Ready node';
 
-/** Both labels that `kubectl get nodes` takes for roles. */
+/** Reads a node's roles from both labels that `kubectl get nodes` takes for roles. */
 function rolesOf({ metadata: { labels } }: ClusterNode): string[] {
   return Object.entries(labels ?? {}).flatMap(([label, value]) => {
     if (label.startsWith(rolePrefix)) return [label.slice(rolePrefix.length)];

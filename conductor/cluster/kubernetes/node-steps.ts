@@ -157,7 +157,7 @@ export const removeFromClusterStep: ClusterWork<NodeStep> = (cluster, { node, ..
   });
 };
 
-/** Before the first change of all rounds. */
+/** Asks a guard once, before the first change of all rounds. */
 function guardOnce(cluster: Cluster, guard: Omit<Guard, 'isBegun'>) {
   const state = { isBegun: false };
   return (signal: AbortSignal, announce: Announce): Announce =>
@@ -224,7 +224,10 @@ export async function shutdownKubelet(
   return { state: 'waiting', reason: message, messages: [label] };
 }
 
-/** `Unknown` is the cluster's own word for "has not heard of it"; `False` is the kubelet's, which speaks then. */
+/**
+ * Describes that the cluster has lost the node: `Unknown` is the cluster's own word for it, while `False` is reported by a
+ * kubelet that still runs.
+ */
 function holdsForLost({ status }: ClusterNode): string | undefined {
   const ready = status?.conditions?.find(({ type }) => type === 'Ready');
   return ready?.status === 'Unknown' ? `the cluster has lost it (${ready.reason ?? 'NodeStatusUnknown'})` : undefined;

@@ -42,8 +42,8 @@ interface NodeQuestion {
 }
 
 /**
- * The cluster's node of that name, `undefined` = there is none, from the one watch that all who wait for nodes share: the
- * API server is asked once, however many they are. While the watch has no answer the node is asked for by itself.
+ * Finds the cluster's node of that name, `undefined` = there is none, from the one watch that all who wait for nodes share:
+ * the API server is asked once, however many they are. While the watch has no answer the node is asked for by itself.
  * @throws AppError as `openCluster` and `readNode`
  */
 export async function findWatchedNode(question: NodeQuestion): Promise<WatchedNode | undefined> {
@@ -61,7 +61,7 @@ export async function findWatchedNode(question: NodeQuestion): Promise<WatchedNo
   }
 }
 
-/** Nobody waits for the node any more. */
+/** Forgets a node that nobody waits for any more. */
 export function forgetWatchedNode(owner: object, name: string): void {
   const watch = watches.get(owner);
   watch?.interests.delete(name);
@@ -152,8 +152,8 @@ interface EarlierRegistrations {
 const clockSkewMs = 60_000;
 
 /**
- * Why the cluster's node is not in service since the deploy; `undefined` = it is: registered by the new instance, and
- * Ready. A boot that was reported before the deploy is none of the new instance's, whatever the object's age. Pure.
+ * Explains why the cluster's node is not in service since the deploy; `undefined` = it is: registered by the new instance,
+ * and Ready. A boot that was reported before the deploy is none of the new instance's, whatever the object's age. Pure.
  */
 export function whyNotReady(node: WatchedNode | undefined, earlier: EarlierRegistrations): string | undefined {
   if (!node) return 'it has not joined yet';

@@ -64,7 +64,10 @@ export function controllerOf({ metadata }: Pick<PodOutline, 'metadata'>): PodOwn
   return metadata.ownerReferences?.find(({ controller }) => controller === true);
 }
 
-/** The same pod for anyone who decides about it later, without the rest: those of a thousand nodes do not fit in memory. */
+/**
+ * Returns the same pod for anyone who decides about it later, without the rest: those of a thousand nodes do not fit in
+ * memory.
+ */
 export function outlineOf(pod: PodOutline): PodOutline {
   const { name, namespace, labels, annotations, deletionTimestamp } = pod.metadata;
   const owner = controllerOf(pod);

@@ -5,8 +5,8 @@ import { AppError } from '#shared/errors/app-error.ts';
 import { isSameUuid, realUuid } from '#shared/machine-identity.ts';
 
 /**
- * Names such as n1 stand in more than one site's cluster: the cluster's node must be the machine whose inventory is known,
- * by the system UUID (SMBIOS) that its kubelet reports.
+ * Refuses a cluster's node that is another machine than the one whose inventory is known, by the system UUID (SMBIOS) that
+ * its kubelet reports: names such as n1 stand in more than one site's cluster.
  * @param systemUuid of the machine's inventory; `undefined`: none was recorded
  * @returns a remark where there is nothing to compare
  * @throws AppError `conflict` with `details.refusal`, naming both, when it is another machine

@@ -67,7 +67,7 @@ export async function forEachResting(
 }
 
 /**
- * The nodes that nobody works on and whose BMC is known to answer, of those that are this conductor's: each is one
+ * Lists the nodes that nobody works on and whose BMC is known to answer, of those that are this conductor's: each is one
  * conductor's, so that a BMC is asked once a period, however many there are.
  */
 async function listResting(context: EngineContext): Promise<readonly RestingNode[]> {

@@ -60,7 +60,7 @@ export function createHardwareWatch(context: EngineContext): (signal: AbortSigna
   };
 }
 
-/** In place of those of the round before. Of too many sensors the same nodes' are left out in each round. */
+/** Replaces the metrics of the round before. Where there are too many sensors, each round leaves out the same nodes. */
 export function setMetrics(
   { metrics, log }: Pick<EngineContext, 'metrics' | 'log'>,
   found: ReadonlyMap<string, readonly SensorReading[]>,

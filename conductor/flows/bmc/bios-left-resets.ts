@@ -53,8 +53,9 @@ function isBios(context: StepContext, step: FlowStepRow): boolean {
 }
 
 /**
- * New firmware of the BIOS, or of the BMC, may forget what waits: nothing is left waiting but with that of network cards,
- * since an item of the BMC's inventory does not report what it is.
+ * Checks whether a later step resets the machine, too, so that settings may wait for it. New firmware of the BIOS, or of the
+ * BMC, may forget them, so that they wait only for firmware of network cards: an item of the BMC's inventory does not report
+ * its kind.
  */
 function resetsToo(context: StepContext, step: FlowStepRow): boolean {
   if (step.interface === 'raid') return true;
@@ -64,8 +65,8 @@ function resetsToo(context: StepContext, step: FlowStepRow): boolean {
 }
 
 /**
- * The name of the step to which this BIOS step may leave its reset; `undefined` = it resets the machine itself, as where
- * only BIOS steps follow, whose settings go along.
+ * Returns the name of the step to which this BIOS step may leave its reset; `undefined` = it resets the machine itself, as
+ * where only BIOS steps follow, whose settings go along.
  */
 export async function laterReset(context: StepContext): Promise<string | undefined> {
   if (context.flow.abortRequested !== null) return undefined;
@@ -87,8 +88,8 @@ export function leaveReset(left_to: string): { readonly kind: 'done'; readonly o
 }
 
 /**
- * Why a step may not be left out of its flow: the BIOS settings of a step before it would not come. `undefined` = it may.
- * Pure.
+ * Explains why a step may not be left out of its flow: the BIOS settings of a step before it would not come. `undefined` =
+ * it may. Pure.
  */
 export function whyNeeded(steps: readonly FlowStepRow[], step: FlowStepRow): string | undefined {
   const bios = steps.find(
@@ -110,7 +111,7 @@ function nextReset(later: readonly FlowStepRow[]): FlowStepRow | undefined {
   );
 }
 
-/** The steps of the flow that have left their reset to others, and whose settings are not known to hold. */
+/** Lists the steps of the flow that have left their reset to others, and whose settings are not known to hold. */
 export async function listLeft(context: StepContext): Promise<readonly LeftStep[]> {
   const steps = await stepsOf(context);
   return steps.flatMap((row) => {

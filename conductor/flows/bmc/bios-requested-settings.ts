@@ -28,8 +28,8 @@ export function requestedSettings(args: Readonly<Record<string, unknown>>): read
 }
 
 /**
- * Values that can't be are refused before anything is touched, as far as the settings are known: the BMC's from earlier,
- * EFI variables from everywhere. Other in-band settings have names that the agent knows.
+ * Refuses impossible values before anything is touched, as far as the settings are known: the BMC's from earlier, EFI
+ * variables from everywhere. Other in-band settings have names that the agent knows.
  * @throws AppError `invalid_argument` naming each faulty setting and what would be right.
  */
 export async function checkPlannedSettings(
@@ -46,14 +46,14 @@ export async function checkPlannedSettings(
   if (wanted.length > 0) checkSettings((await listBiosSettings(db, nodeUuid)).map(settingOfRow), wanted, 'registry');
 }
 
-/** BMCs answer null for passwords, some for more. */
+/** Recognizes a setting that can't be read: BMCs answer null for passwords, some for others too. */
 export function isUnreadable(setting: BiosSetting | undefined): boolean {
   return setting !== undefined && (setting.value === null || holdsPassword(setting));
 }
 
 /**
- * `SysProfile = Performance (now PerfPerWatt), SetupPassword`: what is asked for, in words that operators, the log and
- * the node's history may keep. Values stand there only where the setting is known not to be a password.
+ * Describes requested settings in words that operators, the log and the node's history may keep: `SysProfile = Performance
+ * (now PerfPerWatt), SetupPassword`. Values stand there only where the setting is known not to be a password.
  */
 export function describeRequested(
   wanted: readonly WantedBiosSetting[],
@@ -67,7 +67,7 @@ export function describeRequested(
     .join(', ');
 }
 
-/** A BMC's own words without the passwords that it repeats. */
+/** Returns a BMC's own words without the passwords that it repeats. */
 export function withoutSecrets(
   text: string,
   wanted: readonly WantedBiosSetting[],
@@ -77,7 +77,7 @@ export function withoutSecrets(
   return hideEchoed(() => passwords.map(({ value }) => value))(text);
 }
 
-/** The same error, or one of the same code in its place where some layer of it repeats a password. */
+/** Returns the same error, or one of the same code in its place where some layer of it repeats a password. */
 export function errorWithoutSecrets(
   error: unknown,
   wanted: readonly WantedBiosSetting[],
@@ -89,7 +89,7 @@ export function errorWithoutSecrets(
   return inSituation(new AppError(errorCode(error), masked, { retryable: isRetryable(error) }), faultOf(error));
 }
 
-/** Without a registry nobody knows which settings are passwords. */
+/** Checks whether a setting may be a password: without a registry nobody knows which settings are. */
 function mayBeSecret(setting: BiosSetting | undefined): boolean {
   return (setting?.attribute_type ?? null) === null || (setting !== undefined && holdsPassword(setting));
 }

@@ -41,7 +41,7 @@ export async function settingsAhead(
   return ahead;
 }
 
-/** Before another step's reset. */
+/** Asks for settings before another step's reset. */
 export async function askAhead(context: StepContext): Promise<void> {
   const { bios } = context.bmc();
   if (!bios || (await stepsAhead(context)).length === 0) return;
@@ -50,7 +50,7 @@ export async function askAhead(context: StepContext): Promise<void> {
   if (ahead.length > 0) await applyAhead(context, () => bios.applySettings(ahead, { signal: context.signal }));
 }
 
-/** Whether the BMC has taken them. */
+/** Returns whether the BMC has taken them. */
 export async function applyAhead(context: StepContext, apply: () => Promise<void>): Promise<boolean> {
   try {
     await apply();

@@ -15,7 +15,7 @@ import { BiosSetting, holdsPassword, withoutPassword } from '#shared/bios/bios-s
 /** The settings as last read, by name. */
 export const listBiosSettings = rowsBy(biosSettings, 'nodeUuid', 'name');
 
-/** Names of the settings that are passwords, or say something of one. */
+/** Lists names of the settings that are passwords, or describe one. */
 async function listPasswordSettings(db: Queryable, nodeUuid: string): Promise<ReadonlySet<string>> {
   const rows = await db
     .select({ name: biosSettings.name, attribute_type: biosSettings.attributeType })
@@ -71,7 +71,7 @@ const replace = statement<{ nodeUuid: string; rows: string; now: string }>(
     where (${columnsBefore}) is distinct from (${columnsRead})`,
 );
 
-/** In the shape in which settings are read, and answered by the API. */
+/** Makes a setting of its row, in the shape in which settings are read, and answered by the API. */
 export function settingOfRow(row: BiosSettingRow): BiosSetting {
   return withoutPassword({
     name: row.name,
@@ -97,7 +97,10 @@ function wholeBounds(setting: BiosSetting) {
   };
 }
 
-/** Some registries bound an unsigned 64-bit integer with 1.8e19, which is not a bound at all. */
+/**
+ * Returns a bound that is a safe whole number. Some registries bound an unsigned 64-bit integer with 1.8e19, which is no
+ * bound at all.
+ */
 function whole(bound: number | null): number | null {
   return bound !== null && Number.isSafeInteger(bound) ? bound : null;
 }
@@ -114,7 +117,7 @@ export async function cacheBiosSettings(context: CacheContext): Promise<void> {
 }
 
 /**
- * The settings as they are now; `undefined` when the BMC can't list them.
+ * Reads the settings as they are now; `undefined` when the BMC can't list them.
  * @param options `describe`: what settings may be is read again too, which takes some BMCs long; else only where the
  * settings have other names than those remembered
  */
@@ -129,7 +132,7 @@ export async function readBiosSettings(
   return tryToRead(context, 'BIOS settings', read);
 }
 
-/** The remembered settings with the values of now; `undefined` where they are not the same settings. */
+/** Reads the remembered settings with the values of now; `undefined` where they are not the same settings. */
 async function readValues(context: CacheContext, bios: BiosInterface): Promise<readonly BiosSetting[] | undefined> {
   const rows = await context.ask(listBiosSettings(context.db, context.node.uuid));
   if (rows.length === 0) return undefined;
@@ -148,7 +151,7 @@ export function rememberBiosSettings(
 /** Answer of Baton's agent to its `bios` steps; another agent's answer says nothing. */
 const InBandResult = z.looseObject({ settings: z.array(BiosSetting) });
 
-/** Where no BMC reports the settings, those that the agent saw are what the API shows. */
+/** Remembers the settings that the agent saw: the API shows them where no BMC reports any. */
 export async function rememberInBandSettings(
   tx: Transaction,
   ended: { readonly nodeUuid: string; readonly output: unknown; readonly now: Date },
@@ -158,7 +161,7 @@ export async function rememberInBandSettings(
 }
 
 /**
- * Steps of a node's flow as they are stored, and shown: secrets in their arguments sealed. A BIOS setting may be a
+ * Seals secrets in the arguments of a flow's steps, which are stored, and shown, in this form. A BIOS setting may be a
  * password by what the BMC says of it, whatever its name.
  */
 export async function sealSteps<Step extends { readonly interface: string; readonly args: JsonObject }>(

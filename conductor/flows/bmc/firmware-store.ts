@@ -11,8 +11,8 @@ export async function listFirmware(db: Queryable, nodeUuid: string): Promise<rea
 }
 
 /**
- * The versions as the BMC shows them now, for `rememberFirmware`. It is a courtesy: `undefined` where the BMC does not report them
- * them, which stops no flow.
+ * Reads the versions as the BMC shows them now, for `rememberFirmware`. It is a courtesy: `undefined` where the BMC does not
+ * report them them, which stops no flow.
  */
 export async function readFirmware(
   context: Pick<StepContext, 'bmc' | 'signal' | 'log'>,

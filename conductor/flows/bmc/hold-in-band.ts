@@ -18,8 +18,8 @@ const unsaid: readonly { readonly steps: RegExp; readonly seconds: number }[] = 
 ];
 
 /**
- * Milliseconds in which a loss of power may break the machine after its agent was last heard to be at the step: as the
- * agent has advertised it, else by the step's name; `undefined` = it breaks nothing.
+ * Returns the milliseconds in which a loss of power may break the machine after its agent was last heard to be at the step:
+ * as the agent has advertised it, else by the step's name; `undefined` = it breaks nothing.
  * @param as the agent's step, where it has another name than ours
  */
 export async function inBandHoldMs(context: StepContext, as: StepName = context.step): Promise<number | undefined> {

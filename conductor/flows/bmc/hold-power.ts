@@ -13,8 +13,8 @@ import type { CommandResult } from '#shared/wire/agent-calls.ts';
 const askEveryMs = 15_000;
 
 /**
- * The step's context, with which it is recorded that the machine must not lose power before the step does what may break
- * it then: what follows a crash, an abort or a failure finds it. A step that is run again begins its time again.
+ * Returns the step's context, with which it is recorded that the machine must not lose power before the step does what may
+ * break it then: what follows a crash, an abort or a failure finds it. A step that is run again begins its time again.
  * @returns it, and whether power is held for it by now
  * @throws AppError `power_held` while it is held for another
  */
@@ -114,8 +114,8 @@ export async function noteOffOfStep({ step, record }: Pick<StepContext, 'step' |
 }
 
 /**
- * Whether the machine is on again after the reset of a step whose conductor died then, or did not hear of it: what the step
- * waits for has begun, and one more reset would be amid it.
+ * Returns whether the machine is on again after the reset of a step whose conductor died then, or did not hear of it: what
+ * the step waits for has begun, and one more reset would be amid it.
  */
 export async function hasBeenReset({ node, step, bmc, signal }: StepContext): Promise<boolean> {
   const { powerHold } = node;
@@ -129,7 +129,7 @@ export async function hasBeenReset({ node, step, bmc, signal }: StepContext): Pr
   );
 }
 
-/** Another reset may follow, of the same step. */
+/** Forgets a reset, so that another of the same step may follow. */
 export async function forgetReset(context: Pick<StepContext, 'node' | 'record'>, stepUuid: string): Promise<void> {
   await changeOwnHold(context, stepUuid, (hold) => ({ ...hold, wasOff: false }));
 }
@@ -151,8 +151,8 @@ async function changeOwnHold(
 }
 
 /**
- * Whether a step that fails with this has said itself that nothing is under way any more. A web server that fails amid its
- * answer may have begun what it was asked for; BIOS settings that it may have taken wait for a reset.
+ * Returns whether a step that fails with this has said itself that nothing is under way any more. A web server that fails
+ * amid its answer may have begun what it was asked for; BIOS settings that it may have taken wait for a reset.
  */
 export function saysItIsOver(error: unknown, step: { readonly interface: string }): boolean {
   // of a fault in a program it isn't known
@@ -165,8 +165,8 @@ export function saysItIsOver(error: unknown, step: { readonly interface: string 
 }
 
 /**
- * Whether a BMC's web server has answered with an error, or with what is no answer: of what it was asked about before that
- * says nothing.
+ * Returns whether a BMC's web server has answered with an error, or with what is no answer: of what it was asked about
+ * before that says nothing.
  */
 export function isHttpAnswer(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
@@ -179,8 +179,8 @@ export function isHttpAnswer(error: unknown): boolean {
 const judgements: ReadonlySet<string> = new Set(['invalid_argument', 'conflict', 'storage_error', 'not_supported']);
 
 /**
- * Whether a step fails by what the BMC answers or shows at this moment, amid what it may have been asked for before: it may
- * show no controllers while it starts, and refuse what it is at. What its task says is another thing.
+ * Returns whether a step fails by what the BMC answers or shows at this moment, amid what it may have been asked for before:
+ * it may show no controllers while it starts, and refuse what it is at. What its task says is another thing.
  */
 export function judgesByWhatIsShown(error: unknown): boolean {
   return isHttpAnswer(error) || judgements.has(errorCode(error));

@@ -131,7 +131,7 @@ function request(context: StepContext): Parameters<typeof sendCommand>[1] {
   return { name: command, params: { node, seconds: Math.ceil(context.config.kexecTimeoutMs / 1000) } };
 }
 
-/** When the machine is no longer parked, at the latest; `undefined` = it is off. */
+/** Returns the latest time until which the machine stays parked; `undefined` = it is off. */
 async function parkedUntil(context: StepContext): Promise<Date | undefined> {
   if (!wantsKexec(context)) return undefined;
   const steps = await stepsOf(context);
@@ -168,7 +168,10 @@ function waitForMachine(reason: string, everyMs = checkEveryMs): ConductorStepOu
 
 const FellBack = z.object({ deploy_boot: z.literal('reboot'), reason: z.string() });
 
-/** Recorded before the machine is switched on: after a crash nothing else shows why it is on. */
+/**
+ * Has a machine that is off start from its disk, and records that before it is switched on: after a crash nothing else shows
+ * why it is on.
+ */
 async function fallBack({ step, log, record }: StepContext): Promise<ConductorStepOutcome> {
   log.warn({ step: step.step }, 'kexec: the machine is off, it is started from its disk');
   const reason = 'the machine was off, and so had not gone into its system by kexec';

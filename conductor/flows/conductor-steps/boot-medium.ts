@@ -43,14 +43,15 @@ export function requireVirtualMedia({ bmc, node }: Pick<StepContext, 'bmc' | 'no
 }
 
 /**
- * After a boot from it. The machine boots from it once at most, and its address is gone: a BMC that keeps it is logged,
- * and holds nothing up. Any other image in the drive is the instance's, which may be running from it, or an operator's.
+ * Ejects the boot medium after a boot from it. The machine boots from it once at most, and its address is gone: a BMC that
+ * keeps it is logged, and holds nothing up. Any other image in the drive is the instance's, which may be running from it, or
+ * an operator's.
  */
 export async function ejectBootMedium(context: DriveContext): Promise<void> {
   await eject(context, (image) => isBootMediumOf(context.node.uuid, image));
 }
 
-/** Once the instance is no more, so that the next one does not see it; a BMC that keeps it is logged. */
+/** Ejects any medium once the instance is gone, so that the next one does not see it; a BMC that keeps it is logged. */
 export async function ejectWhatever(context: DriveContext): Promise<void> {
   await eject(context, () => true);
 }

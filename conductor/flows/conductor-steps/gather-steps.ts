@@ -52,7 +52,9 @@ function othersOf({ kind }: Pick<StepContext['flow'], 'kind'>): readonly StepKin
   return ['clean', 'inspect', 'manual_clean', 'wipe'].includes(kind) ? stepKinds : [];
 }
 
-/** This flow needs no list of another kind: one that can't be had is left as it was known. */
+/**
+ * Remembers lists of steps of the other kinds. This flow does not need them: a list that can't be had stays as it was known.
+ */
 async function rememberOthers(context: StepContext, kind: StepKind): Promise<void> {
   const offer = await askForSteps(context, kind).catch((error: unknown) => {
     if (context.signal.aborted) throw error;
@@ -94,7 +96,10 @@ async function readInventory(context: StepContext): Promise<void> {
   await context.record((tx) => refreshInventory(tx, { nodeUuid: context.node.uuid, inventory }));
 }
 
-/** Without this step, what opened the flow before it, and what ran before the ramdisk booted. */
+/**
+ * Lists the steps that are still to run: without this one, those that opened the flow before it, and those that ran before
+ * the ramdisk booted.
+ */
 async function stillToRun(context: StepContext, plan: readonly PlannedStep[]): Promise<PlannedStep[]> {
   const { opening } = flowKinds[context.flow.kind];
   if (opening.length > 0) return plan.slice(opening.length);

@@ -18,19 +18,22 @@ import type { CommandResult } from '#shared/wire/agent-calls.ts';
 /** Kinds that may leave the ramdisk running for the next flow: the node has no instance. */
 const leavesRamdisk: readonly FlowKindName[] = ['inspect', 'clean', 'manual_clean'];
 
-/** Fast track: the flow ends with the ramdisk running, on the network where it is. */
+/** Checks for the fast track: the flow ends with the ramdisk running, on the network where it is. */
 export function staysInRamdisk(context: StepContext): boolean {
   return context.step.phase === 'main' && leavesRamdisk.includes(context.flow.kind) && keepsRamdisk(context);
 }
 
-/** In a site's action the next flow follows at once: only a node that says no boots again for each. */
+/**
+ * Checks whether the node keeps its ramdisk for the next flow, which in a site's action follows at once: only a node whose
+ * settings forbid it boots again for each.
+ */
 function keepsRamdisk({ config, node, flow }: Pick<StepContext, 'config' | 'node' | 'flow'>): boolean {
   return isFastTracked({ fastTrack: config.fastTrack || flow.actionId !== null }, node);
 }
 
 /**
- * Fast track: the ramdisk of an earlier flow runs, has called in lately and is on the network that this flow wants, so
- * that nothing has to boot.
+ * Checks for the fast track: the ramdisk of an earlier flow runs, has called in lately and is on the network that this flow
+ * wants, so that nothing has to boot.
  */
 export async function ramdiskRuns(context: StepContext): Promise<boolean> {
   const { config, session, clock } = context;
@@ -50,8 +53,8 @@ export async function ramdiskRuns(context: StepContext): Promise<boolean> {
 }
 
 /**
- * Whether none of the agent's commands could be taken for one of the flow that comes. Flows that succeed leave no such
- * traces, and those that fail power off; but a BMC may refuse that.
+ * Returns whether none of the agent's commands could be taken for one of the flow that comes. Flows that succeed leave no
+ * such traces, and those that fail power off; but a BMC may refuse that.
  */
 export function isTraceless(commands: readonly CommandResult[]): boolean {
   return commands.every(({ command_name: name, command_status: status }) =>

@@ -90,7 +90,7 @@ async function readPartitionUuids(context: StepContext): Promise<z.infer<typeof 
   }
 }
 
-/** `image (demo) written to device /dev/sda root_uuid=… efi_system_partition_uuid=…` */
+/** Reads the UUIDs in an agent's words, `image (demo) written to device /dev/sda root_uuid=… efi_system_partition_uuid=…` */
 function uuidsIn(written: string): z.infer<typeof PartitionUuids> {
   const uuidOf = (name: string): string | null => {
     const uuid = new RegExp(`\\b${name}=(\\S+)`).exec(written)?.[1];
@@ -99,7 +99,10 @@ function uuidsIn(written: string): z.infer<typeof PartitionUuids> {
   return { 'root uuid': uuidOf('root_uuid'), 'efi system partition uuid': uuidOf('efi_system_partition_uuid') };
 }
 
-/** Ironic looks only at `target_raid_config`, which a RAID made by a deploy step never had. */
+/**
+ * Checks whether the written system needs a boot loader from the agent. Ironic looks only at `target_raid_config`, which a
+ * RAID made by a deploy step never had.
+ */
 function needsBootLoader(node: NodeRow): boolean {
   return (
     hasSoftwareRaid(node.raidConfig) || hasSoftwareRaid(node.targetRaidConfig) || isPartitionImage(node.instanceInfo)
@@ -144,7 +147,10 @@ async function setFrom(context: StepContext, device: 'disk' | 'pxe'): Promise<Bo
   }
 }
 
-/** UEFI's own order, which the agent's entry is first of: UEFI-only boards have no such override, and need none. */
+/**
+ * Checks whether the machine boots by UEFI's own order, whose first entry is the agent's: UEFI-only boards have no override
+ * of the boot device, and need none.
+ */
 async function hasBootEntry(context: StepContext): Promise<boolean> {
   const { node } = context;
   if (bootModeOf(node) !== 'uefi') return false;
@@ -188,7 +194,8 @@ function bootSet(context: StepContext, { kept, warnings, events }: BootSet): Con
 }
 
 /**
- * Where nothing but the boot device leads to the written disk, that it can't be one is known before the disk is touched.
+ * Refuses, before the disk is touched, a machine that can't boot from a disk, where only the boot device leads to the
+ * written one.
  * @throws AppError `not_supported` naming what the machine offers
  */
 export async function requireDiskBoot(context: StepContext): Promise<void> {

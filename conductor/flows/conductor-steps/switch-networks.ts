@@ -34,7 +34,7 @@ export async function connectNode(
   return placements;
 }
 
-/** `switch ports moved to network blue`, `switch ports isolated`, or port by port. */
+/** Writes `switch ports moved to network blue`, `switch ports isolated`, or port by port. */
 function describeMove(placements: readonly SwitchPortPlacement[]): string {
   const [network, ...others] = new Set(placements.map((placement) => placement.network));
   if (others.length === 0) return network ? `switch ports moved to network ${network}` : 'switch ports isolated';

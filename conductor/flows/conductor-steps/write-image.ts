@@ -63,16 +63,19 @@ async function prepareImage(context: StepContext, params: JsonObject): Promise<C
   }
 }
 
-/** By the list that this boot's agent has given: every one that has the step advertises it. */
+/**
+ * Checks, by the list that this boot's agent has given, that the agent lacks the step: every agent that has it advertises
+ * it.
+ */
 async function hasNoWriteStep({ ask, db, node }: StepContext): Promise<boolean> {
   const offered = await ask(findAgentSteps(db, node.uuid, 'deploy'));
   return offered !== undefined && !offered.steps.some((each) => stepKey(each) === stepKey(writeImage));
 }
 
 /**
- * Before anything is written. A write that breaks off must not leave an earlier record behind that names another disk: that
- * may be a data disk now. Where it goes to the recorded disk again, that stays known: a redeploy that preserves local
- * storage can be tried again.
+ * Forgets the recorded disk before anything is written, unless the same disk is written again. A write that breaks off must
+ * not leave an earlier record behind that names another disk: that may be a data disk now. Where it goes to the recorded
+ * disk again, that stays known: a redeploy that preserves local storage can be tried again.
  */
 async function keepOnlySameDisk(context: StepContext, instanceInfo: JsonObject): Promise<void> {
   const { node, flow } = context;
@@ -97,7 +100,7 @@ function holds(target: OsDisk, recorded: OsDisk['disks']): boolean {
   return matchDisks(recorded.map(marks), target.disks.map(marks)).unmet.length === 0;
 }
 
-/** The disk that the agent is about to choose; `null` where it can't be known. */
+/** Finds the disk that the agent is about to choose; `null` where it can't be known. */
 async function findTarget(context: StepContext, instanceInfo: JsonObject): Promise<OsDisk | null> {
   try {
     const known = await askForDisks(context.agent());
@@ -111,7 +114,10 @@ async function findTarget(context: StepContext, instanceInfo: JsonObject): Promi
   }
 }
 
-/** Recorded before the step counts as done: a conductor that dies between the two asks the agent for it again. */
+/**
+ * Records the disk of the operating system before the step counts as done: a conductor that dies between the two asks the
+ * agent for it again.
+ */
 async function recordOsDisk(context: StepContext, outcome: ConductorStepOutcome): Promise<ConductorStepOutcome> {
   if (outcome.kind !== 'done') return outcome;
   const found = await findOsDisk(context, outcome.output);
@@ -121,7 +127,10 @@ async function recordOsDisk(context: StepContext, outcome: ConductorStepOutcome)
   return outcome;
 }
 
-/** `null` where it can't be known: the deploy is as good, but its local storage can't be preserved later. */
+/**
+ * Finds the disk of the operating system; `null` where it can't be known: the deploy is as good, but its local storage can't
+ * be preserved later.
+ */
 async function findOsDisk(context: StepContext, output: unknown): Promise<OsDisk | null> {
   const device = writtenDevice(output);
   try {

@@ -46,7 +46,7 @@ interface FirmwareImage {
 }
 
 /**
- * A file of the conductor's with the image, whose checksum is the one given; gone once `use` has ended.
+ * Gives `use` a file of the conductor's with the image, whose checksum is the one given; gone once `use` has ended.
  * @throws AppError `invalid_argument` for an image with another checksum, `timeout`
  */
 export async function withFirmwareImage<T>(image: FirmwareImage, use: (file: string) => Promise<T>): Promise<T> {

@@ -46,7 +46,7 @@ export async function startUpdate(
   return begun(context, done, { component: setting.component, task: task ?? null, before: started.before });
 }
 
-/** Looks once for the task of an update that was accepted without a word of it: versions show an end, and no work. */
+/** Looks once for the task of an update whose acceptance named none: versions show only that an update has ended. */
 async function findListed(context: StepContext, { asked }: Done): Promise<string | undefined> {
   if (!asked) return undefined;
   try {
@@ -208,7 +208,7 @@ async function noteFailure(context: StepContext, done: Done, asked: Asked, error
   return noted;
 }
 
-/** Whether the BMC itself has answered, and is not merely busy or behind a proxy that can't reach it. */
+/** Returns whether the BMC itself has answered, and is not merely busy or behind a proxy that can't reach it. */
 function hasRefused(error: unknown): boolean {
   return errorCode(error) === 'bmc_error' && isHttpAnswer(error);
 }
@@ -226,8 +226,8 @@ function isOfBmc({ signal }: StepContext, error: unknown): boolean {
 }
 
 /**
- * Whether the BMC may have begun what it answered so. A request that reached nobody, a busy service (503) and a refusal say
- * that it has not; a web server that failed otherwise, and silence, don't say.
+ * Returns whether the BMC may have begun what it answered so. A request that reached nobody, a busy service (503) and a
+ * refusal say that it has not; a web server that failed otherwise, and silence, don't say.
  */
 function isUnclear(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {

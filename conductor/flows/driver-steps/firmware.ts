@@ -113,8 +113,9 @@ async function resetOnce(context: StepContext, done: Done): Promise<ConductorSte
 }
 
 /**
- * Many machines write new firmware as they start, which a ramdisk that comes back has outlived. Without one, the versions
- * show it, of all updates side by side; where they don't change, it is given time. `undefined` = it is over.
+ * Waits for the start of a machine after an update. Many machines write new firmware as they start, and have done so when a
+ * ramdisk comes back. Without one, the versions show it, of all updates side by side; where they don't change, it is given
+ * time. `undefined` = it is over.
  */
 async function awaitStart(context: StepContext, done: Done): Promise<ConductorStepOutcome | undefined> {
   if (!done.wasReset || (await ramdiskIsUp(context))) return undefined;
@@ -124,7 +125,7 @@ async function awaitStart(context: StepContext, done: Done): Promise<ConductorSt
   return awaitChange(context, { done, updates, about, isOver: 'the machine has been reset' });
 }
 
-/** `undefined` = it has ended. */
+/** Waits for the end of an update; `undefined` = it has ended. */
 async function awaitEnd(context: StepContext, done: Done, update: Update): Promise<ConductorStepOutcome | undefined> {
   if (update.task === null) return awaitVersion(context, done, update);
   const about = `the BMC to update ${update.component}`;
@@ -175,7 +176,7 @@ function sinceOf({ wasReset, resetSince }: Done, updates: readonly Update[]): nu
   return began.length === 0 ? null : Math.max(...began);
 }
 
-/** Some BMCs write at the next reset, but do not say so: an update that does not begin in time gets one. */
+/** Resets the machine for an update that does not begin in time: some BMCs write at the next reset, but do not say so. */
 async function resetForUpdate(context: StepContext, done: Done, update: Update): Promise<ConductorStepOutcome> {
   const waits = waitingFor(context, update.since, `the BMC to begin the update of ${update.component}`);
   const now = context.clock.now().getTime();

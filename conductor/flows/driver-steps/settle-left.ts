@@ -40,7 +40,7 @@ export async function settlingLater(context: StepContext, act: Act): Promise<Con
   return settled(context, await act(context));
 }
 
-/** Whether settings of steps before it get their reset first. */
+/** Returns whether settings of steps before it get their reset first. */
 async function isFirst(context: StepContext): Promise<boolean> {
   return (await listLeft(context)).some(({ note }) => note.first_of === context.step.uuid);
 }
@@ -52,7 +52,10 @@ async function settled(context: StepContext, outcome: ConductorStepOutcome): Pro
   return (await settleLeft(context, (asked) => isLast || asked !== 'left')) ?? outcome;
 }
 
-/** `undefined` = they hold; else what is awaited for that. @throws AppError `bmc_error` where the firmware does not take them */
+/**
+ * Settles the settings that were left; `undefined` = they hold; else the outcome that waits for them.
+ * @throws AppError `bmc_error` where the firmware does not take them
+ */
 async function settleLeft(
   context: StepContext,
   which: (asked: LeftStep['note']['asked']) => boolean = () => true,

@@ -96,8 +96,8 @@ export async function actOnStep(
 }
 
 /**
- * The step's work on the outside world, without a transaction. `undefined` = it failed, or the flow begins again with
- * another ramdisk: that is recorded.
+ * Does the step's work on the outside world, without a transaction. `undefined` = it failed, or the flow begins again
+ * with another ramdisk: that is recorded.
  */
 async function act(
   work: Work,
@@ -177,7 +177,7 @@ async function act(
   }
 }
 
-/** Whether an abort may cancel the call that the step is at; the clean-up that makes the machine safe goes on. */
+/** Returns whether an abort may cancel the call that the step is at; the clean-up that makes the machine safe goes on. */
 function mayBeBrokenOff(step: FlowStepRow, flow: FlowRow): boolean {
   return step.abortable && step.phase === 'main' && !isCleaningUp(flow.state);
 }
@@ -228,7 +228,10 @@ function logStarted(context: EngineContext, flow: FlowRow, step: FlowStepRow): v
   context.log.info({ node: flow.nodeUuid, flow: flow.uuid, step: name }, 'step started');
 }
 
-/** By a flow that begins with its end: the release of an instance by cleaning, cleaning by the wipe that is owed. */
+/**
+ * Checks whether another flow may begin with this one's end: cleaning after the release of an instance, the wipe that is
+ * owed after cleaning.
+ */
 export function mayBeFollowed(
   { config }: Pick<EngineContext, 'config'>,
   { flow, node }: { readonly flow: FlowRow; readonly node: NodeRow },

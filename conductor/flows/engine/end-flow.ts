@@ -59,7 +59,7 @@ export function mayRestartFlow(flow: FlowRow): boolean {
   return flowKinds[flow.kind].otherRamdisk === 'restarts' && flow.restarts < maxRestarts;
 }
 
-/** Automated cleaning with a ramdisk that has become another: all its steps, as the new one has them (seed 004). */
+/** Restarts automated cleaning whose ramdisk was replaced meanwhile, with all steps that the new ramdisk has (seed 004). */
 export async function restartFlow(context: EngineContext, record: StepRecord, error: unknown): Promise<void> {
   const { flow, step, node } = record;
   await context.db.transaction(async (tx) => {
@@ -108,9 +108,10 @@ export function cleanedEvent(
 }
 
 /**
- * For a teardown that is paused, or a site action that is stopped, over, or done with the node, nothing is begun that
- * destroys anything: its node, released and about to be wiped, rests in `manageable`, off and on no network, where nobody
- * gets it before it is wiped. The action begins the wipe when it goes on, the next `provide` does in any case.
+ * Lets a released node rest before its wipe. For a teardown that is paused, or a site action that is stopped, over, or done
+ * with the node, nothing is begun that destroys anything: its node, released and about to be wiped, rests in `manageable`,
+ * off and on no network, where nobody gets it before it is wiped. The action begins the wipe when it goes on, the next
+ * `provide` does in any case.
  * @returns whether it rests
  */
 export async function restBeforeWipe(

@@ -20,9 +20,9 @@ export function isHeld({ flow, node }: { readonly flow: FlowRow; readonly node: 
 }
 
 /**
- * In maintenance a person may be working on the machine: nothing is done and no time runs out, except for what
- * makes a node safe (clean-up) and what the person has asked for (teardown, bringing an instance back); after a restore
- * of the database nothing goes on.
+ * Holds a flow of a node in maintenance, where a person may be working on the machine: nothing is done and no time runs out,
+ * except for steps that make a node safe (clean-up) and those that the person has asked for (teardown, bringing an instance
+ * back); after a restore of the database nothing goes on.
  */
 export async function holdInMaintenance(
   context: Pick<EngineContext, 'db' | 'config' | 'clock'>,
@@ -46,9 +46,10 @@ export async function holdInMaintenance(
 }
 
 /**
- * During a rolling upgrade a new conductor plans what an old one does not know. As long as somebody else works on the
- * node, the flow is held with the reason, and goes on where it is known; when there is no other conductor the answer is `false`, and the flow fails.
- * The time until then counts for no limit.
+ * Leaves to other conductors a flow that this one does not know: during a rolling upgrade a new conductor plans steps that
+ * an old one lacks. As long as somebody else works on the node, the flow is held with the reason, and goes on where it is
+ * known; when there is no other conductor the answer is `false`, and the flow fails. The time until then counts for no
+ * limit.
  */
 export async function leaveToOthers(
   context: Pick<EngineContext, 'db' | 'config' | 'clock' | 'conductors' | 'log'>,

@@ -107,14 +107,14 @@ async function letGo({ db, config }: EngineContext, lease: Lease, stop: AbortSig
   });
 }
 
-/** Which nodes this conductor works on. */
+/** Returns which nodes this conductor works on. */
 export function attendedNodes({ config, drivers }: Pick<EngineContext, 'config' | 'drivers'>) {
   return { group: config.conductorGroup, drivers: drivers.hardwareTypes.map(({ name }) => name) };
 }
 
 /**
- * The context with `requireHeld` asked before each call to a BMC, an agent or a switch: what is recorded is fenced by
- * the lease's token, but hardware knows no tokens.
+ * Returns the context with `requireHeld` asked before each call to a BMC, an agent or a switch: what is recorded is fenced
+ * by the lease's token, but hardware knows no tokens.
  */
 export function fenceContext<Context extends Pick<EngineContext, 'drivers' | 'agents' | 'networks'>>(
   context: Context,

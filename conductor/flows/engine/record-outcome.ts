@@ -138,7 +138,7 @@ async function recordSuccess(
   }
 }
 
-/** Steps may answer with what they were sent. */
+/** Hides secrets in a step's output, since steps may answer with arguments that they were sent. */
 function storedOutput(
   { secrets }: Pick<EngineContext, 'secrets'>,
   { node, step }: Pick<StepRecord, 'node' | 'step'>,

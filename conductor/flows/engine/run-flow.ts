@@ -69,7 +69,10 @@ export async function runFlow(
   return 'done';
 }
 
-/** Before a step begins, or amid one that may be broken off; what looks at clusters stops between any two looks. */
+/**
+ * Checks whether the flow may stop here: before a step begins, or amid one that may be broken off; steps that look at
+ * clusters stop between any two looks.
+ */
 function mayStopAt({ kind, step }: { readonly kind: string; readonly step: FlowStepRow }, flow: FlowRow): boolean {
   return (kind === 'run' && step.state === 'pending') || step.abortable || isBesideStates(flowKinds[flow.kind]);
 }

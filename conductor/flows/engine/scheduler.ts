@@ -118,7 +118,7 @@ export function createScheduler({ context, notifyOthers }: SchedulerOptions): Sc
   };
 }
 
-/** Nodes that an operator waits for something other than a flow of. */
+/** Selects nodes of which an operator has asked something other than a flow. */
 export function selectAsked(db: Queryable, worker: Parameters<typeof attendedBy>[0]) {
   return db
     .select({ uuid: nodes.uuid })
@@ -126,7 +126,10 @@ export function selectAsked(db: Queryable, worker: Parameters<typeof attendedBy>
     .where(and(hasTarget(nodes), attendedBy(worker)));
 }
 
-/** Again at once when a connection was cut; while there is none at all, the next look at the database is soon enough. */
+/**
+ * Does work, and again at once when a connection was cut; while there is none at all, the next look at the database is soon
+ * enough.
+ */
 function workWhileReachable(
   context: EngineContext,
   nodeUuid: string,

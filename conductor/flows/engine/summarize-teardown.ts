@@ -186,7 +186,7 @@ function stillInCluster(node: string, flows: readonly ReportedFlow[]): string[] 
     : [];
 }
 
-/** Whether the step has had the cluster's node before it. */
+/** Returns whether the step has had the cluster's node before it. */
 function hasSeenNode({ step, state, output }: MainStep): boolean {
   const { deeds, messages } = readReport(output);
   if (messages.some(isAbout('unknown-in-cluster'))) return false;
@@ -194,7 +194,10 @@ function hasSeenNode({ step, state, output }: MainStep): boolean {
   return step === 'remove_node' && deeds.length + messages.length > 0;
 }
 
-/** Released for a site action that had not the right to wipe by then: none of these flows has begun the wipe. */
+/**
+ * Recognizes a node that was released for a site action which had no right to wipe by then: none of these flows has begun
+ * the wipe.
+ */
 function isWipeToCome(flows: readonly ReportedFlow[]): boolean {
   const last = flows.findLast(({ flow }) => flow.kind === 'teardown' || flow.kind === 'wipe');
   if (last?.flow.kind !== 'teardown' || last.flow.state !== 'succeeded') return false;
@@ -213,7 +216,7 @@ function forDisks(node: string, flows: readonly ReportedFlow[], wayToWipe: strin
   return [`the disks of ${node} ${touched}: they count as wiped only when a wipe has succeeded`];
 }
 
-/** BIOS settings that still waited for a reset. */
+/** Lists BIOS settings that still waited for a reset. */
 function forSettings(flows: readonly ReportedFlow[]): string[] {
   const last = flows.at(-1);
   if (last?.flow.state !== 'failed' && last?.flow.state !== 'aborted') return [];

@@ -20,7 +20,7 @@ export async function markRefusals<T>(
   }
 }
 
-/** Whether a step has said positively that it failed before it acted. */
+/** Returns whether a step has said positively that it failed before it acted. */
 export function hasChangedNothing(error: unknown): boolean {
   return error instanceof AppError && error.details['changedNothing'] === true;
 }

@@ -6,12 +6,12 @@ import { interfaceOf } from '#conductor/nodes/node-interfaces.ts';
 /** Note on a wipe that is none, where an operator would take it for one. */
 export const simulatedWipe = 'simulated (deploy_interface fake): no disk is touched, no receipt';
 
-/** Whether the flow does nothing at the machine but what its fake BMC does. */
+/** Returns whether the flow does nothing at the machine but what its fake BMC does. */
 export function fakesFlow(kind: FlowKindName, node: Parameters<typeof interfaceOf>[0]): boolean {
   return whyFaked(kind, node) !== undefined;
 }
 
-/** Which of the node's interfaces is a fake one. */
+/** Returns which of the node's interfaces is a fake one. */
 export function whyFaked(kind: FlowKindName, node: Parameters<typeof interfaceOf>[0]): string | undefined {
   const { byInterface } = flowKinds[kind];
   if (byInterface === undefined || interfaceOf(node, byInterface) !== 'fake') return undefined;

@@ -25,7 +25,7 @@ const openFlow = statement<{ nodeUuid: string }, FlowRow>(
   (raw) => flowReader.read(raw),
 );
 
-/** The node's flow that has not ended; there is at most one. */
+/** Finds the node's flow that has not ended; there is at most one. */
 export async function findOpenFlow(db: Queryable, nodeUuid: string): Promise<FlowRow | undefined> {
   const [row] = await openFlow(db, { nodeUuid });
   return row;
@@ -51,12 +51,12 @@ const selectSteps = (flow: (uuid: Placeholder) => SQL): Statement<{ uuid: string
 const stepsOfFlow = selectSteps((uuid) => sql`${uuid}`);
 const stepsOfNode = selectSteps((uuid) => sql`(SELECT uuid FROM flows WHERE ended_at IS NULL AND node_uuid = ${uuid})`);
 
-/** A flow's steps in the order in which they run. */
+/** Lists a flow's steps in the order in which they run. */
 export function listSteps(db: Queryable, flowUuid: string): Promise<FlowStepRow[]> {
   return stepsOfFlow(db, { uuid: flowUuid });
 }
 
-/** The flow's steps as they are now. @throws AppError `database_error` */
+/** Returns the flow's steps as they are now. @throws AppError `database_error` */
 export function stepsOf({ ask, db, flow }: Pick<StepContext, 'ask' | 'db' | 'flow'>): Promise<readonly FlowStepRow[]> {
   return ask(listSteps(db, flow.uuid));
 }
@@ -165,7 +165,7 @@ export async function addToOutput(
     .where(eq(flowSteps.uuid, stepUuid));
 }
 
-/** From now on an abort does not wait for the step's end. */
+/** Lets an abort break the step off from now on, without waiting for its end. */
 export async function letAbort(tx: Transaction, stepUuid: string): Promise<void> {
   await stepWriter.update(tx, stepUuid, { abortable: true });
 }
@@ -195,8 +195,8 @@ export async function updateFlow(tx: Queryable, flowUuid: string, change: FlowCh
 }
 
 /**
- * At start: heartbeats that no conductor received are not repeated at once, so every open flow is looked at again; but for
- * those that another conductor or a heartbeat is writing of at the moment: waiting for them could be a deadlock.
+ * Makes every open flow due at start, since heartbeats that no conductor received are not repeated at once; except flows
+ * that another conductor or a heartbeat is writing of at the moment: waiting for them could be a deadlock.
  */
 export async function makeOpenFlowsDue(db: Queryable): Promise<void> {
   await db.execute(watchAgain);
@@ -215,7 +215,7 @@ const watchAgain = sql`
   FROM open WHERE open.uuid = flow_uuid AND open.held IS NULL
     AND flow_steps.state = 'waiting' AND open.next_check_at < now() - interval '1 minute'`;
 
-/** Nodes that a conductor works on whose open flow is due and that nobody holds, oldest first. */
+/** Lists nodes, among those that a conductor works on, whose open flow is due and that nobody holds, oldest first. */
 export async function listDueNodes(
   db: Queryable,
   { limit, ...worker }: Parameters<typeof attendedBy>[0] & { readonly limit: number },
@@ -261,7 +261,7 @@ export const deleteOldFlows = sql.raw(`
   )
   DELETE FROM flows WHERE uuid = any(array(SELECT uuid FROM old)) RETURNING uuid`);
 
-/** The flow of an action that has been inserted before it, with all its steps. */
+/** Inserts the flow of an action that has been inserted before it, with all its steps. */
 export async function insertSiteFlow(
   tx: Transaction,
   { actionId, name, user }: { readonly actionId: string; readonly name: ActionName; readonly user: string | null },

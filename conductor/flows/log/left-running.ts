@@ -41,7 +41,7 @@ function hasPowerOff(steps: readonly FlowStepRow[]): boolean {
   return steps.some((step) => stepKey(step) === 'power.power_off');
 }
 
-/** Whether the instance of a node whose service has failed runs all the same, as far as is known. */
+/** Returns whether the instance of a node whose service has failed runs all the same, as far as is known. */
 export async function isLeftRunning(db: Queryable, node: Pick<NodeRow, 'uuid' | 'powerState'>): Promise<boolean> {
   const flow = node.powerState === 'power on' ? await findLatestFlow(db, node.uuid) : undefined;
   if (!flow || !['service', 'restore'].includes(flow.kind)) return false;

@@ -44,7 +44,7 @@ export interface FirstWork {
   readonly steps: readonly FlowStepRow[];
 }
 
-/** `undefined` for a node that is gone. */
+/** Reads the work on a node; `undefined` for a node that is gone. */
 export async function readWork(db: Queryable, nodeUuid: string): Promise<NodeWork | undefined> {
   const [work] = await selectWork(db, { nodeUuid });
   return work;

@@ -13,8 +13,8 @@ const Medians = z.array(z.object({ title: z.string(), median: z.number() }));
 type TimedStep = Parameters<typeof stepTitle>[0];
 
 /**
- * How long each of these steps usually takes: the median of its last successful runs, in seconds, by its title; steps that
- * have never run are absent.
+ * Returns how long each of these steps usually takes: the median of its last successful runs, in seconds, by its title;
+ * steps that have never run are absent.
  */
 export async function typicalSeconds(db: Queryable, steps: readonly TimedStep[]): Promise<Map<string, number>> {
   const wanted = [...new Map(steps.map((each) => [stepTitle(each), each])).values()];
@@ -37,7 +37,7 @@ export async function typicalSeconds(db: Queryable, steps: readonly TimedStep[])
   return new Map(Medians.parse(rowsOf(answer)).map((row) => [row.title, row.median]));
 }
 
-/** `hold` and `wait`: as long as the operator says, about which others' runs say nothing. */
+/** Recognizes `hold` and `wait`, which take as long as the operator says: earlier runs predict nothing. */
 export function takesAnyTime(step: Pick<PlannedStep, 'interface' | 'step' | 'inBand'>): boolean {
   return !step.inBand && ['deploy.hold', 'deploy.wait'].includes(stepKey(step));
 }

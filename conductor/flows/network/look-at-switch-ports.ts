@@ -156,7 +156,7 @@ export function listSetPorts(db: Queryable, nodeUuid: string): Promise<SetPort[]
     .orderBy(ports.id);
 }
 
-/** The moves that would put ports back where they were set. @throws AppError `invalid_argument` */
+/** Returns the moves that would put ports back where they were set. @throws AppError `invalid_argument` */
 export function movesTo({ networks }: Pick<EngineContext, 'networks'>, ofNode: readonly SetPort[]): SwitchPortMove[] {
   if (ofNode.length === 0) return [];
   return planNetworkMove({
@@ -167,7 +167,7 @@ export function movesTo({ networks }: Pick<EngineContext, 'networks'>, ofNode: r
   });
 }
 
-/** Where ports were put last. */
+/** Returns the settings that ports were given last. */
 function asSet(ofNode: readonly SetPort[]) {
   return {
     networks: new Map(ofNode.map(({ port, set }) => [port.uuid, set.network])),
@@ -179,7 +179,7 @@ export function portDiffers({ move, found }: SwitchPortLook): boolean {
   return !isSet(found, settingOf(move));
 }
 
-/** Whether nothing is new since the last look. */
+/** Returns whether nothing is new since the last look. */
 function isKnown({ row: { set }, found }: SeenPort): boolean {
   if (found === null || set.found === null) return found === set.found;
   const isSameBond = found.bond === set.foundBond || sameBond(found.bond, set.foundBond);

@@ -11,7 +11,7 @@ import { AppError, errorChain } from '#shared/errors/app-error.ts';
 
 type NeutronContext = Pick<EngineContext, 'db' | 'networks'>;
 
-/** Whether Neutron has the node's switches. @throws AppError `invalid_argument` */
+/** Returns whether Neutron has the node's switches. @throws AppError `invalid_argument` */
 export function isAtNeutron({ networkInterface }: Pick<NodeRow, 'networkInterface'>): boolean {
   return parseNetworkInterface(networkInterface) === 'neutron';
 }
@@ -40,7 +40,7 @@ export async function requestAsSet(
   };
 }
 
-/** Reads, as `readNodeNetwork` does, the ports of a node whose switches Neutron has: VLANs are its own matter. */
+/** Reads, as `readNodeNetwork` does, the ports of a node whose switches Neutron configures: VLANs are Neutron's matter. */
 export async function readNeutronPorts(
   context: NeutronContext,
   node: Pick<NodeRow, 'uuid'>,

@@ -29,7 +29,7 @@ import { InventoryDocument } from '#shared/wire/inventory.ts';
 const lookMs = 30_000;
 
 /**
- * The node's switch ports that Baton has set.
+ * Reads the node's switch ports that Baton has set.
  * @param look Reads them at their switches now.
  * @throws AppError `invalid_argument` for a network or a switch that is no more in the networks file.
  */
@@ -81,7 +81,10 @@ function viewVlans(vlans: FoundVlans): { untagged: number | null; tagged: number
   return vlans === 'other' ? vlans : { untagged: vlans.untagged ?? null, tagged: [...vlans.tagged] };
 }
 
-/** Where a deploy will put the node's switch ports for its instance. @throws AppError `invalid_argument` listing every fault */
+/**
+ * Plans the moves of the node's switch ports that a deploy will make for its instance.
+ * @throws AppError `invalid_argument` listing every fault
+ */
 export async function tenantMoves(
   { db, networks }: Pick<EngineContext, 'db' | 'networks'>,
   node: NodeRow,
@@ -128,7 +131,10 @@ export async function instanceNetworkData(
   return networkDataOf(moves, request.groups);
 }
 
-/** Other nodes at a bond of this node's switch: each would move the other. @returns a fault for each of their ports */
+/**
+ * Finds other nodes at a bond of this node's switch: each would move the other's ports.
+ * @returns a fault for each of their ports
+ */
 export async function findSharedBonds(
   { db, networks }: Pick<EngineContext, 'db' | 'networks'>,
   node: Pick<NodeRow, 'uuid' | 'networkInterface' | 'owner' | 'lessee'>,
@@ -145,7 +151,10 @@ export async function findSharedBonds(
   return faults;
 }
 
-/** Ports of the node that its last inventory has heard elsewhere than they are said to be (another node's port would be moved), or where that isn't known. */
+/**
+ * Warns of ports of the node that its last inventory has found at another switch port than their description says (another
+ * node's port would be moved), or where that isn't known.
+ */
 export async function warnOfCables(
   { db, networks }: Pick<EngineContext, 'db' | 'networks'>,
   node: Pick<NodeRow, 'uuid' | 'networkInterface'>,

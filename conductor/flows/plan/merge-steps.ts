@@ -21,7 +21,7 @@ interface Asker {
 }
 
 /**
- * Agent's steps ← drivers' ← core ← templates' ← the request's: each hides or overrides the one before of the same
+ * Merges steps: agent's ← drivers' ← core ← templates' ← the request's. Each hides or overrides the one before of the same
  * interface and name (agent-protocol.md §5.2, §5.3). Unsorted, those of priority 0 included.
  * @throws AppError `invalid_argument` naming asker, step and what would be right.
  */

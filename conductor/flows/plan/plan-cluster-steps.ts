@@ -25,7 +25,8 @@ export interface DecommissionPlan {
 }
 
 /**
- * The steps that take a node out of its clusters, in seed 001's order; those of clusters that there are not are left out. Pure.
+ * Plans the steps that take a node out of its clusters, in seed 001's order; those of clusters that there are not are left
+ * out. Pure.
  * @throws AppError `invalid_argument` unless the drain's grace period is below its timeout
  */
 export function planDecommission(
@@ -53,7 +54,7 @@ export function planDecommission(
   );
 }
 
-/** The step that removes a node from its Kubernetes cluster; none where the conductor knows no cluster. Pure. */
+/** Plans the step that removes a node from its Kubernetes cluster; none where the conductor knows no cluster. Pure. */
 export function planLeaveCluster(clusters: Omit<ClustersOfNode, 'hasEtcd'>): PlannedStep[] {
   if (!clusters.hasKubernetes) return [];
   const args = { 'cluster.remove_node': { timeout: nodeStepDefaults.removeFromClusterTimeout } };
@@ -97,7 +98,7 @@ interface ServicePlan {
 /** Share of the time to join, for what comes up by kexec: the rest of a start is no firmware's. */
 const kexecShare = 0.5;
 
-/** The steps that wait until a node is in service; those that nobody asks for are left out, but the last. Pure. */
+/** Plans the steps that wait until a node is in service; those that nobody asks for are left out, but the last. Pure. */
 export function planService({ node, byKexec, kubernetes, etcd, answers }: ServicePlan): PlannedStep[] {
   const joined = kubernetes && {
     uids: [...kubernetes.uids],

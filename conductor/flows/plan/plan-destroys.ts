@@ -35,7 +35,7 @@ export interface PlanDestroys {
   readonly disks: readonly DestroyedDisk[];
   /** Devices that each entry of the skip list protects; none where nothing is destroyed or the disks are not known. */
   readonly protection: readonly ProtectedBy[];
-  /** Things that can't be known, and why. */
+  /** Facts that can't be known, and the reasons. */
   readonly warnings: readonly string[];
 }
 
@@ -51,7 +51,7 @@ interface NodeFields {
 /** The machine at one point of the plan. */
 interface Situation {
   readonly disks: readonly KnownDisk[];
-  /** The volume that an earlier step makes, and the image goes to: `the RAID volume "root" that …`. */
+  /** The volume that an earlier step makes, and onto which the image is written: `the RAID volume "root" that …`. */
   readonly rootVolume?: string;
 }
 
@@ -64,7 +64,7 @@ interface Reach {
 
 type Destroyer = (step: PlannedStep, before: Situation, node: NodeFields) => Reach;
 
-/** By what a step says that it destroys. */
+/** Rules by the extent that a step declares to destroy. */
 const destroyers: Readonly<Record<DiskLoss, Destroyer>> = {
   none: (_step, before) => ({ hit: new Set(), after: before }),
   'root disk': writeImage,
@@ -105,7 +105,7 @@ const ironicSteps: Readonly<Record<string, DiskLoss>> = {
   'bios.factory_reset': 'none',
 };
 
-/** `undefined` for what is not known. */
+/** Finds the disks that a step destroys; `undefined` = not known. */
 function destroyerOf(step: PlannedStep): Destroyer | undefined {
   const key = stepKey(step);
   if (Object.hasOwn(sparing, key)) return sparing[key];
@@ -114,8 +114,8 @@ function destroyerOf(step: PlannedStep): Destroyer | undefined {
 }
 
 /**
- * Which disks lose their contents, by the rules by which the agent chooses them (pure). Where these can't be followed
- * (no disk fits, hints that are wrong), the agent fails too: then there is a warning with the reason.
+ * Returns which disks lose their contents, by the rules by which the agent chooses them (pure). Where these can't be
+ * followed (no disk fits, hints that are wrong), the agent fails too: then there is a warning with the reason.
  */
 export function planDestroys(
   steps: readonly PlannedStep[],
@@ -189,7 +189,7 @@ function readProtection(
   }
 }
 
-/** Steps that do not say what they cost (plugins' scripts, a ramdisk's own) may do anything. */
+/** Warns of steps that do not say what they destroy (plugins' scripts, a ramdisk's own), and so may destroy anything. */
 function warnOfUnknown(steps: readonly PlannedStep[]): string[] {
   const inBand = steps.filter((step) => step.inBand);
   const scripts = inBand.filter((step) => stepKey(step) === stepKey(pluginTaskStep));
@@ -232,7 +232,7 @@ function hasHints(instanceInfo: JsonObject): boolean {
   return typeof hints === 'object' ? hints !== null && Object.keys(hints).length > 0 : hints !== undefined;
 }
 
-/** All disks but those on the skip list and the BMC's media, removable ones too; volumes go with their members. */
+/** Destroys all disks but those on the skip list and the BMC's media, removable ones too; volumes go with their members. */
 function eraseAll(_step: PlannedStep, before: Situation, node: NodeFields): Reach {
   const kept = protectedNames(node.properties, before.disks);
   return destroy(
@@ -241,7 +241,7 @@ function eraseAll(_step: PlannedStep, before: Situation, node: NodeFields): Reac
   );
 }
 
-/** All disks but the skip list, or only those of the operating system. */
+/** Destroys all disks but the skip list, or only those of the operating system. */
 function wipeDisks(step: PlannedStep, before: Situation, node: NodeFields): Reach {
   if (step.args['preserve_local_storage'] !== true) return eraseAll(step, before, node);
   const osDisk = node.osDisk ?? osDiskByHints(before.disks, node.properties);
@@ -287,7 +287,7 @@ function mayHoldRaid({ contents, holders }: KnownDisk): boolean {
   return isMember || holders.some((name) => name.startsWith('/dev/md'));
 }
 
-/** These disks' contents are gone, and with them the volumes made of them. */
+/** Marks the contents of these disks as lost, and with them the volumes made of them. */
 function destroy(before: Situation, disks: readonly KnownDisk[]): Reach {
   const hit = new Set(disks.map(({ name }) => name));
   const above = before.disks.filter(({ type }) => type !== 'disk');

@@ -18,7 +18,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 import { parseStepArgs } from '#shared/steps/define-step.ts';
 
 /**
- * The ordered steps of one flow.
+ * Plans the ordered steps of one flow.
  * @throws AppError `invalid_argument` naming the step and what would be right.
  */
 export function planSteps(kind: FlowKind, facts: PlanFacts): PlannedStep[] {
@@ -100,7 +100,7 @@ function checkWindow(kind: FlowKind, step: PlannedStep): void {
   );
 }
 
-/** Manual cleaning and service: what the operator lists, in that order. */
+/** Orders steps of manual cleaning and service as the operator lists them. */
 function inRequestedOrder(kind: FlowKind, facts: PlanFacts): PlannedStep[] {
   const steps = facts.requested.map((request, index): PlannedStep => {
     const place = {
@@ -137,8 +137,8 @@ function inRequestedOrder(kind: FlowKind, facts: PlanFacts): PlannedStep[] {
 }
 
 /**
- * Whether a step that the list lacks is refused. No instance is taken down to learn whether a ramdisk has become another;
- * but an empty list of an earlier boot is that of an agent without the extension, which has said nothing of steps.
+ * Returns whether a step that the list lacks is refused. No instance is taken down to learn whether a ramdisk has become
+ * another; but an empty list of an earlier boot is that of an agent without the extension, which has said nothing of steps.
  */
 function knowsAgentSteps({ giveBack }: FlowKind, { advertised, isStale }: PlanFacts): boolean {
   if (advertised === undefined) return false;

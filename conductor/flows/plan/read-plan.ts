@@ -36,7 +36,7 @@ export interface PlanRequest {
 }
 
 /**
- * All that a plan for this node is made from, as of now.
+ * Reads all that a plan for this node is made from, as of now.
  * @param fresh the list of the agent that runs there; without it the list of its last boot, if there was one, which a
  * new ramdisk may have outgrown
  * @throws AppError `invalid_argument` naming a wrong trait or driver_info property.
@@ -98,7 +98,7 @@ function readDriverSteps(
 }
 
 /**
- * The templates that the instance's traits name. Instance traits must be traits of the node (agent-protocol.md §5.3).
+ * Reads the templates that the instance's traits name. Instance traits must be traits of the node (agent-protocol.md §5.3).
  */
 export async function readTemplates(
   { db, secrets }: Pick<EngineContext, 'db' | 'secrets'>,
@@ -167,7 +167,7 @@ export interface Plan {
 export type PlanContext = Pick<EngineContext, 'db' | 'drivers' | 'config' | 'secrets' | 'steps'>;
 
 /**
- * The plan for this node as of now; touches nothing.
+ * Reads the plan for this node as of now; touches nothing.
  * @param fresh the list of the agent that runs there
  * @throws AppError `invalid_argument` naming the step and what would be right.
  */
@@ -211,12 +211,14 @@ export async function readPlan(
   };
 }
 
-/** Names of disks change from boot to boot. */
+/** Returns the serial numbers of disks, whose names change from boot to boot. */
 function serialsOf({ disks }: PlanDestroys): string[] {
   return disks.flatMap(({ disk }) => disk.serial ?? []).sort();
 }
 
-/** All that decides what the steps do beside their arguments: the whole instance, for more of it may count some day. */
+/**
+ * Reads all that decides what the steps do beside their arguments: the whole instance, for more of it may count some day.
+ */
 async function readSubject(
   { db, secrets }: Pick<EngineContext, 'db' | 'secrets'>,
   node: NodeRow,
@@ -261,9 +263,9 @@ export async function requireSamePlan(
 }
 
 /**
- * The plan's hash, by `digest` in 64 hex digits: the steps with their arguments, in order, what runs them, and what they are
- * about, the disks that lose their contents where these are known. Why a step stands where it does is not part of it.
- * Secrets count in clear: sealed again, they make the same plan.
+ * Computes the plan's hash, by `digest` in 64 hex digits: the steps with their arguments, in order, what runs them, and what
+ * they are about, the disks that lose their contents where these are known. Why a step stands where it does is not part of
+ * it. Secrets count in clear: sealed again, they make the same plan.
  */
 export function planHash(
   steps: readonly PlannedStep[],

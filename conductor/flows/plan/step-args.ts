@@ -51,8 +51,8 @@ export function checkArgsInfo(
 }
 
 /**
- * Values that both sides know the grammar of are no business of a machine that has to boot first. Arguments by other names
- * are those of somebody else's step of this name.
+ * Checks values whose grammar the conductor knows, so that no machine has to boot first. Arguments by other names are those
+ * of somebody else's step of this name.
  * @throws AppError `invalid_argument` naming step and argument.
  */
 export function checkValues({ interface: stepInterface, step, args }: AskedStep): void {
@@ -119,7 +119,7 @@ const reservedSteps: Readonly<Record<string, { interface: 'deploy' | 'power'; in
   reboot: { interface: 'power', inDeploy: false, args: noArgs },
 };
 
-/** The interface under which the conductor keeps it, or `undefined` for a name that is not reserved there. */
+/** Returns the interface under which the conductor keeps it, or `undefined` for a name that is not reserved there. */
 export function reservedInterface(step: string, options: { readonly inDeploy: boolean }): string | undefined {
   const reserved = Object.hasOwn(reservedSteps, step) ? reservedSteps[step] : undefined;
   return reserved && (reserved.inDeploy || !options.inDeploy) ? reserved.interface : undefined;

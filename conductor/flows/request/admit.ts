@@ -169,7 +169,7 @@ function refuse(
   }
 }
 
-/** Whether the node's state has the verb. */
+/** Returns whether the node's state has the verb. */
 export function isPossible(node: Pick<NodeRow, 'provisionState' | 'fault'>, verb: ProvisionVerb): boolean {
   return legalVerbs(node.provisionState, node.fault).includes(verb);
 }
@@ -189,7 +189,7 @@ function workOf(node: NodeRow, request: JudgedRequest, facts: AdmissionFacts): W
   };
 }
 
-/** `undefined`: no flow. @param wipe see `wipeOf` */
+/** Returns the kind of flow that starts; `undefined`: none. @param wipe see `wipeOf` */
 function kindToStart(node: NodeRow, event: VerbEvent, wipe: WipeRequest | undefined): FlowKindName | undefined {
   if (isWordOnRestored(node, event)) return undefined;
   // the instance comes back whose service had failed

@@ -55,10 +55,13 @@ export async function skipStep(context: FlowsContext, node: NodeRow, stepUuid: s
   });
 }
 
-/** At this moment. */
+/** Checks whether the step is being retried at this moment. */
 const isRetried = ({ state, retryUntil }: FlowStepRow): boolean => state === 'running' && retryUntil !== null;
 
-/** When the ramdisk has booted the rest is planned again: what was skipped would be back. */
+/**
+ * Explains why a step can't be skipped yet: when the ramdisk has booted the rest is planned again, and a skipped step would
+ * be back.
+ */
 function whyNotYet({ kind }: FlowRow, steps: readonly FlowStepRow[]): string | undefined {
   const opening = new Set(flowKinds[kind].opening.map(stepKey));
   const isOpening = steps.some((step) => opening.has(stepKey(step)) && !isEnded(step.state));

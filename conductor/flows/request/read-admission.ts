@@ -130,7 +130,7 @@ async function refusalOf(attempt: () => unknown): Promise<AppError | undefined> 
 }
 
 /**
- * The request's config drive, or the one that a client (nova, metalsmith) has patched into the node.
+ * Returns the request's config drive, or the one that a client (nova, metalsmith) has patched into the node.
  * @throws AppError `invalid_argument` for one that is neither text nor a dict.
  */
 function givenConfigDrive(secrets: Secrets, node: NodeRow, request: ProvisionRequest): ProvisionRequest['configDrive'] {

@@ -18,7 +18,7 @@ import { saveConfigDrive, updateNode } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /**
- * `PUT states/provision`: checks everything that can be checked now, then commits state and flow together and nudges.
+ * Serves `PUT states/provision`: checks everything that can be checked now, then commits state and flow together and nudges.
  * @throws AppError `invalid_argument` (400) for a verb that is not possible now, steps that can't be or an invalid node,
  * `conflict` (409) when the plan is not the one that was read, `node_locked` (409) while a conductor works on the node,
  * `unavailable` (503) when none is alive that could, `lease_lost` when the site action that wants it has ended or is another

@@ -26,7 +26,10 @@ export function requireNoFlow(
   );
 }
 
-/** Whether a flow goes on beside the node's states, as a teardown in its clusters does; one of an unknown kind does not. */
+/**
+ * Returns whether a flow goes on beside the node's states, as a teardown in its clusters does; one of an unknown kind does
+ * not.
+ */
 export function isBeside(flow: Pick<FlowRow, 'kind'> | undefined): boolean {
   return flow !== undefined && Object.hasOwn(flowKinds, flow.kind) && isBesideStates(flowKinds[flow.kind]);
 }
@@ -55,7 +58,7 @@ export interface SeenNode {
 }
 
 /**
- * Compare-and-set for a request that was decided from what was read earlier: most verbs are legal in several states, and
+ * Refuses a request whose node has moved since it was read (compare-and-set): most verbs are legal in several states, and
  * two who decide the same at once would have the slower one act on what the faster one has finished.
  * @param tx has locked the node's row, of which `current` was read
  * @param seen absent = the request holds for the node as it is now

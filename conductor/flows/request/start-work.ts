@@ -114,7 +114,7 @@ interface FlowOfNode {
   readonly options: Pick<ApplyEventOptions, 'conductor' | 'user' | 'project' | 'via'>;
 }
 
-/** Whether it does nothing at the machine, so that it may be broken off anywhere; a BMC may hold it for long. */
+/** Returns whether it does nothing at the machine, so that it may be broken off anywhere; a BMC may hold it for long. */
 export function onlyReads(flow: Pick<FlowRow, 'kind'> | undefined): boolean {
   return flow !== undefined && Object.hasOwn(flowKinds, flow.kind) && flowKinds[flow.kind].onlyReads === true;
 }

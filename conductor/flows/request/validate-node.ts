@@ -49,7 +49,10 @@ const interfaces = [
 ] as const;
 export type Interface = (typeof interfaces)[number];
 
-/** `GET /v1/nodes/{node}/validate` (ironic-api.md §3.6): whether each interface has what it needs. Touches no hardware. */
+/**
+ * Serves `GET /v1/nodes/{node}/validate` (ironic-api.md §3.6): whether each interface has what it needs. Touches no
+ * hardware.
+ */
 export async function validateNode(
   context: ValidationContext,
   node: NodeRow,
@@ -79,13 +82,13 @@ async function withPlannedDeploy(
   }
 }
 
-/** @throws whatever is no refusal */
+/** @throws every error that is no refusal */
 function requireRefusal(error: unknown): AppError {
   if (isRefusal(error)) return error;
   throw error;
 }
 
-/** The checks of all interfaces; only those `asked` for may be made, for only what they need is read. */
+/** Reads the facts for checks of the interfaces that are `asked` for, and makes the checks; the others must not be called. */
 async function readChecks(
   context: ValidationContext,
   node: NodeRow,
@@ -124,9 +127,9 @@ async function readChecks(
   return {
     power: bmc,
     management: bmc,
-    // what is only pretended needs no ramdisk
+    // a deploy that only pretends needs no ramdisk
     boot: isFake ? passed : unless('boot', boot),
-    // who boots from a volume is sent no image
+    // a machine that boots from a volume is sent no image
     deploy: isFake
       ? passed
       : () =>
@@ -148,7 +151,7 @@ async function readChecks(
         const faults = [...(result ? [] : [reason ?? 'the network is not set up']), ...sharedBonds];
         if (faults.length > 0) throw new AppError('invalid_argument', faults.join('; '));
       });
-      // of an earlier inventory: it may have been put right since
+      // found by an earlier inspection: the cable may have been put right since
       return answer.result === true && cables.length > 0 ? { result: true, reason: cables.join(' ') } : answer;
     },
     storage: passed,
@@ -192,7 +195,10 @@ export function requireBootable(
   }
 }
 
-/** Without, its network depends on nothing that is stored beside it. */
+/**
+ * Checks whether the node's network interface moves switch ports. Where it does not, its network depends on nothing that is
+ * stored beside the node.
+ */
 function switchesPorts({ networkInterface }: NodeRow): boolean {
   return networkInterfaces[parseNetworkInterface(networkInterface)].connects;
 }

@@ -20,7 +20,7 @@ export interface PlannedRequest extends ProvisionRequest {
 }
 
 /**
- * The plan of a provision request, judged as the request itself: `refused` has what it would be refused with now. A
+ * Makes the plan of a provision request, judged as the request itself: `refused` has what it would be refused with now. A
  * conductor that holds the node for a moment is no refusal, for the request waits for it.
  * @throws AppError the request's own refusal where no plan can be made, what planning throws where it would be accepted
  */

@@ -75,8 +75,9 @@ interface EndedFlow {
 }
 
 /**
- * A flow as a trace: the flow, its steps that have begun below it, and below those the commands that the agent was given, one
- * an attempt. Ids come from what is in the database: no matter who sends it and how often, it is the same trace. Pure.
+ * Returns a flow as a trace: the flow, its steps that have begun below it, and below those the commands that the agent was
+ * given, one an attempt. Ids come from what is in the database: no matter who sends it and how often, it is the same trace.
+ * Pure.
  */
 function spansOfFlow({ flow, nodeName, steps, events }: EndedFlow): Span[] {
   const end = flow.endedAt ?? flow.startedAt;
@@ -159,5 +160,5 @@ function spansOfStep(
 const mostLetters = 1000;
 const shortened = (text: string | null): string | null => text?.slice(0, mostLetters) ?? null;
 
-/** 16 hex digits. */
+/** Returns an id of 16 hex digits. */
 const idOf = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 16);

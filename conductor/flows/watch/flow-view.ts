@@ -116,7 +116,7 @@ function adviceStep(step: FlowStepRow, now: Date): AdviceStep {
   };
 }
 
-/** Its BMC has not answered for a while, or its agent can't be reached. */
+/** Recognizes a node whose BMC has not answered for a while, or whose agent can't be reached. */
 function isSilent(step: FlowStepRow): boolean {
   const code = currentFault(step)?.code;
   if (step.state === 'running') return code === 'bmc_silent';

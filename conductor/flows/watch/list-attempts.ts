@@ -19,7 +19,10 @@ export async function listAttempts(db: Queryable, flowUuid: string): Promise<Rea
   return arrangeAttempts(events.toReversed());
 }
 
-/** Pure. @param events the oldest first; a step that waits several times in one attempt waits from the first on */
+/**
+ * Arranges the events of a step into attempts. Pure.
+ * @param events the oldest first; a step that waits several times in one attempt waits from the first on
+ */
 export function arrangeAttempts(
   events: readonly {
     readonly step: string;

@@ -16,7 +16,7 @@ import type { Fault } from '#shared/errors/fault-codes.ts';
 export interface FlowFilter {
   readonly statuses?: readonly FlowSummaryView['status'][] | undefined;
   readonly kinds?: readonly string[] | undefined;
-  /** Only of nodes that this project owns. */
+  /** The project that owns the flows' nodes. */
   readonly owner?: string | undefined;
 }
 

@@ -75,8 +75,8 @@ const columns = sql.join(
 const readAllEveryMs = 60_000;
 
 /**
- * All nodes, of which only those are fetched whose rows have been written since the last read: PostgreSQL keeps in `xmin`
- * which transaction wrote a row. A row that has gone shows in their number, and all are read again.
+ * Reads all nodes, of which only those are fetched whose rows have been written since the last read: PostgreSQL keeps in
+ * `xmin` which transaction wrote a row. A row that has gone shows in their number, and all are read again.
  */
 export async function readNodes(db: Queryable, known: KnownNodes | undefined): Promise<KnownNodes> {
   const isRecent = known && performance.now() - known.readAllAt < readAllEveryMs;
@@ -84,7 +84,7 @@ export async function readNodes(db: Queryable, known: KnownNodes | undefined): P
   return changed?.isWhole ? changed : readSince(db, undefined);
 }
 
-/** `isWhole`: nothing else has changed. */
+/** Reads the nodes that have changed since; `isWhole`: no others have changed. */
 async function readSince(
   db: Queryable,
   known: KnownNodes | undefined,

@@ -126,7 +126,7 @@ export function createFleetWatch(context: WatchContext): FleetWatch {
 
 const restMs = (tookMs: number): number => Math.max(periodMs, tookMs * restPerRead);
 
-/** At most two periods old; otherwise reading fails, and a new watcher must get the error. */
+/** Checks whether the picture is at most two periods old; otherwise reading fails, and a new watcher must get the error. */
 const isFresh = ({ at, tookMs }: Reading): boolean => performance.now() - at < 2 * (restMs(tookMs) + tookMs);
 
 function hasMoved({ before, now }: Change): boolean {

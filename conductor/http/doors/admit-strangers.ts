@@ -10,13 +10,13 @@ import type { SeenMachine } from '#conductor/nodes/boot/boot-event-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { parseCardAddresses } from '#shared/mac-address.ts';
 
-/** `undefined` in process. */
+/** Returns the address of a caller; `undefined` in process. */
 export function addressOf(c: Context): string | undefined {
   const { incoming } = (c.env ?? {}) as { readonly incoming?: IncomingMessage };
   return incoming?.socket.remoteAddress;
 }
 
-/** Under what callers are counted: their address. */
+/** Returns the key under which callers are counted: their address. */
 export function sourceOf(c: Context): string {
   return sourceKey(addressOf(c));
 }
@@ -27,9 +27,9 @@ export function tooMany(c: Context<ApiEnv>, waitSeconds: number): Response {
 }
 
 /**
- * For APIs where nobody proves who they are. A page of another site may have made its own name lead here (DNS rebinding):
- * a browser then takes the API for that site's, and sends no `Origin`. And what a proxy passes on comes from this host
- * no matter who sent it.
+ * Refuses hosts that are not known, for APIs without logins. A page of another site may have made its own name lead here
+ * (DNS rebinding): a browser then takes the API for that site's, and sends no `Origin`. And what a proxy passes on comes
+ * from this host no matter who sent it.
  * @throws AppError `forbidden` naming the header.
  */
 export function requireKnownHost(
@@ -53,7 +53,7 @@ export function requireKnownHost(
   }
 }
 
-/** An address; a name may have been made to lead here for a moment. */
+/** Recognizes an address; a name may have been made to lead here for a moment. */
 export function isLiteralHost(host: string): boolean {
   return /^(localhost|\[[0-9a-f:.]+\]|\d+\.\d+\.\d+\.\d+)(:\d+)?$/i.test(host);
 }

@@ -4,7 +4,7 @@ import { addressOf } from '#conductor/http/doors/admit-strangers.ts';
 import type { DiscoverySource } from '#conductor/nodes/inspection/discovery-shares.ts';
 import type { Clock } from '#shared/clock.ts';
 
-/** Unknown machines that one address may report: a rack at once behind a router that hides addresses, then these. */
+/** Unknown machines that one address may report: `atOnce`, for a rack behind a router that hides addresses, then these. */
 const perMinute = 20;
 const atOnce = 60;
 

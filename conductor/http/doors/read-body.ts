@@ -29,7 +29,7 @@ const retryAfterSeconds = 5;
 /** Goes on with the body that it has read, or answers why it has not. */
 export type BodyReader = (c: Context<ApiEnv>, row: BodyRow, next: Next) => Promise<Response | void>;
 
-/** The row of limits that the definition of a request's route names. */
+/** Returns the row of limits that the definition of a request's route names. */
 export function rowsOf(app: ApiApp): (c: Context<ApiEnv>) => BodyRow {
   let rows: ReadonlyMap<string, BodyRow> | undefined;
   return (c) => {
@@ -103,7 +103,7 @@ function readShared(shares: BodyShares, senderOf: (c: Context<ApiEnv>) => string
 }
 
 /**
- * The body of a GET, which no `Request` has, and in which gophercloud sends what it asks for.
+ * Reads the body of a GET, which no `Request` has, and in which gophercloud sends what it asks for.
  * @returns `undefined` for none, and for what is not JSON
  * @throws AppError `invalid_argument` naming the limit.
  */
@@ -146,7 +146,7 @@ async function readAndParse(
   return undefined;
 }
 
-/** The body, or why it is not read to its end. */
+/** Reads the body, or why it is not read to its end. */
 async function readInTime(
   c: Context<ApiEnv>,
   { bytes: most, seconds }: BodyRow,
@@ -192,7 +192,7 @@ function join(parts: readonly Uint8Array[], length: number, move: BodyParts['mov
   return whole;
 }
 
-/** The length as announced in advance; `undefined` = it comes in chunks. */
+/** Returns the length as announced in advance; `undefined` = it comes in chunks. */
 function lengthOf({ req }: Context): number | undefined {
   const contentLength = req.header('content-length');
   return contentLength === undefined || req.header('transfer-encoding') !== undefined
@@ -200,7 +200,10 @@ function lengthOf({ req }: Context): number | undefined {
     : Number(contentLength);
 }
 
-/** Others go on between the parts of a large body. @returns whether there are characters by their numbers in it */
+/**
+ * Refuses a body with too many values; other requests are served between the parts of a large one.
+ * @returns whether there are characters by their numbers in it
+ */
 async function requireFewValues(body: Buffer, row: BodyRow): Promise<boolean> {
   const meter = createJsonMeter('the body has', { ...row, code: 'invalid_argument' });
   let hasEscapes = false;

@@ -37,29 +37,29 @@ export function observeRequests(context: Pick<HttpContext, 'log' | 'metrics'>): 
     const route = patternOf(c);
     metrics.httpSeconds.observe({ method: knownMethod(method), route, status }, ms / 1000);
     const level = method === 'GET' || method === 'HEAD' || routine.test(path) ? 'debug' : 'info';
-    // unknown where it was refused before anybody asked who it is
+    // unknown where a request was refused before its login was checked
     const user = (c.get('caller') as Caller | undefined)?.user;
     log[level]({ method, path, route, status, durationMs: Math.round(ms), requestId, user }, 'request');
   };
 }
 
-/** The pattern of the path, whose number is bounded, where the path's is not. */
+/** Returns the pattern of the path: there is a bounded number of patterns, while callers may send any path. */
 function patternOf(c: Parameters<typeof matchedRoutes>[0]): string {
   return matchedRoutes(c).findLast(({ path }) => !path.endsWith('*'))?.path ?? 'none';
 }
 
-/** Anybody can send any word as a method. */
+/** Names the method if it is a known one: anybody can send any word as a method. */
 function knownMethod(method: string): string {
   return ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].includes(method) ? method : 'other';
 }
 
-/** Since it names may end in `.json`. */
+/** The API version from which on names may end in `.json`. */
 const nameSince = 91;
 const suffix = /\.json$/;
 
 /**
- * Before 1.91, what is not found under `NAME.json` is looked for under `NAME`, as in Ironic. A path that is not found
- * changes nothing, so that asking again is safe.
+ * Looks for `NAME` where `NAME.json` is not found, before 1.91, as Ironic does. A path that is not found changes nothing, so
+ * that asking again is safe.
  */
 export function jsonSuffix(app: ApiApp): MiddlewareHandler<ApiEnv> {
   return async (c, next) => {
@@ -95,7 +95,7 @@ export function refuseUnknownQuery(app: ApiApp): MiddlewareHandler<ApiEnv> {
   };
 }
 
-/** The POSTs of the API's own description that have no query, by their paths as routes have them. */
+/** Reads the POSTs of the API's own description that have no query, by their paths as routes have them. */
 function readPosts(app: ApiApp): ReadonlySet<string> {
   return new Set(
     app.openAPIRegistry.definitions.flatMap((definition) => {

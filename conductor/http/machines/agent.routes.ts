@@ -68,7 +68,7 @@ const gatedFields: readonly {
 ];
 
 /**
- * The heartbeat in a request body.
+ * Parses the heartbeat in a request body.
  * @throws AppError `invalid_argument` in the texts that agents and their operators know.
  */
 export function parseHeartbeat(body: Readonly<Record<string, unknown>>, version: number): Heartbeat {

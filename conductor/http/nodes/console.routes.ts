@@ -30,7 +30,8 @@ import { describeIssues } from '#shared/errors/describe-issues.ts';
 import { ConsoleQuery } from '#shared/wire/console.ts';
 
 /**
- * Whether who has an open console would be given it now: tokens expire and are deleted, users leave, nodes change hands.
+ * Explains why a caller with an open console would not be given one now: tokens expire and are deleted, users leave, nodes
+ * change hands.
  * @param ownershipOf asks the database whose the node is
  * @returns why not; `undefined` = they would.
  */
@@ -47,7 +48,7 @@ export async function whyForbidden(
   return verdict === 'allowed' ? undefined : 'the login has no right to this node any more';
 }
 
-/** So many passwords are being checked that this one is asked about later. */
+/** Checks credentials; `busy` where so many passwords are being checked that this one has to wait. */
 function check(auth: Pick<Authenticator, 'check'>, credentials: Credentials) {
   return auth.check(credentials).catch((error: unknown) => {
     if (error instanceof AppError && error.code === 'busy') return 'busy' as const;
@@ -76,7 +77,10 @@ const set = route.put(path, 'Enable or disable the serial console; disabled, ope
   body: z.strictObject({ enabled: looseBoolean }),
 });
 
-/** `states/console`: whether a machine's serial console may be opened. It is connected when somebody opens it. */
+/**
+ * Serves `states/console`, which says whether a machine's serial console may be opened. The console is connected when
+ * somebody opens it.
+ */
 export function consoleStateRoutes(app: ApiApp, context: HttpContext): void {
   app.openapi(show, async (c) => {
     const node = await getNode(context.db, c.req.valid('param').node);
@@ -122,8 +126,9 @@ const routes = {
 } as const;
 
 /**
- * `/v1/nodes/{node}/console/{shell,serial}`: Baton's own. A page of any site may open WebSockets to this host from the operator's
- * browser; those with a foreign `Origin` are refused before, as all requests are (`admit-callers.ts`).
+ * Serves `/v1/nodes/{node}/console/{shell,serial}`, which are Baton's own. A page of any site may open WebSockets to this
+ * host from the operator's browser; those with a foreign `Origin` are refused before, as all requests are
+ * (`admit-callers.ts`).
  */
 export function consoleRoutes(app: ApiApp, context: HttpContext): void {
   const { auth, config } = context;
@@ -156,7 +161,7 @@ export function consoleRoutes(app: ApiApp, context: HttpContext): void {
   };
 
   for (const kind of ['shell', 'serial'] as const) {
-    // the answer to a refused upgrade has a status and no text: who gets one asks again without upgrade
+    // the answer to a refused upgrade has a status and no text: a client that gets one asks again without upgrade
     const upgrade: MiddlewareHandler = upgradeWebSocket(async (c) => {
       const request = await wanted(c, kind);
       return {

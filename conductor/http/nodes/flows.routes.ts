@@ -20,7 +20,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 const path = '/v1/flows';
 const route = routesOf("fleet (Baton's own)");
 
-/** `a,b`: each one of these. */
+/** Makes the schema of a list such as `a,b`, each one of these. */
 function listOf<Word extends string>(known: readonly Word[]) {
   return z
     .string()
@@ -45,7 +45,7 @@ const list = route.get(
 
 const fleet = route.get('/v1/fleet', 'Count the nodes by provision state', answers(200, 'counts', Fleet));
 
-/** `/v1/flows` and `/v1/fleet`. */
+/** Serves `/v1/flows` and `/v1/fleet`. */
 export function flowRoutes(app: ApiApp, context: HttpContext): void {
   app.openapi(list, async (c) => {
     const { status, kind, ...query } = c.req.valid('query');
@@ -80,7 +80,7 @@ const events = route.get(
   },
 );
 
-/** `GET /v1/events`. */
+/** Serves `GET /v1/events`. */
 export function eventRoutes(app: ApiApp, context: HttpContext): void {
   const { auth, config } = context;
   const watch = createFleetWatch(context);
@@ -147,7 +147,7 @@ const release = workRoute.post(
   answers(202, 'accepted'),
 );
 
-/** `/v1/nodes/{node}/flow/retry`, `/skip` and `/release_power`. */
+/** Serves `/v1/nodes/{node}/flow/retry`, `/skip` and `/release_power`. */
 export function nodeFlowRoutes(app: ApiApp, context: HttpContext): void {
   app.openapi(retry, async (c) => {
     const node = await getNode(context.db, c.req.valid('param').node);

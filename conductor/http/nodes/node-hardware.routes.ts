@@ -86,7 +86,7 @@ const setIndicator = route.put(`${indicatorsPath}/{indicator}`, 'Switch an indic
   body: z.strictObject({ state: z.string() }),
 });
 
-/** `management/indicators` of a node (Ironic, 1.63). */
+/** Serves `management/indicators` of a node (Ironic, 1.63). */
 export function nodeIndicatorRoutes(app: ApiApp, context: HttpContext): void {
   const find = async (ident: string) => {
     const node = await getNode(context.db, ident);
@@ -154,7 +154,7 @@ const firmware = firmwareRoute.get(
   { since: 86 },
 );
 
-/** `/v1/nodes/{node}/firmware` (Ironic, 1.86). */
+/** Serves `/v1/nodes/{node}/firmware` (Ironic, 1.86). */
 export function nodeFirmwareRoutes(app: ApiApp, { db }: HttpContext): void {
   app.openapi(firmware, async (c) => {
     const { uuid } = await getNode(db, c.req.valid('param').node);
@@ -197,7 +197,7 @@ const showBios = biosRoute.get(
   { since: biosVersion },
 );
 
-/** `/v1/nodes/{node}/bios` (ironic-api.md §3.10). */
+/** Serves `/v1/nodes/{node}/bios` (ironic-api.md §3.10). */
 export function nodeBiosRoutes(app: ApiApp, context: HttpContext): void {
   app.openapi(listBios, async (c) => {
     const version = c.get('version');

@@ -69,7 +69,7 @@ const setBootDevice = managementRoute.put(bootDevicePath, 'Set the boot device',
   body: z.strictObject({ boot_device: z.string(), persistent: queryFlag }),
 });
 
-/** `validate`, `maintenance` and `management` of a node. */
+/** Serves `validate`, `maintenance` and `management` of a node. */
 export function nodeManagementRoutes(app: ApiApp, context: HttpContext): void {
   const find = (ident: string): Promise<NodeRow> => getNode(context.db, ident);
   const managementOf = (node: NodeRow): ManagementInterface =>
@@ -162,7 +162,7 @@ const injectNmi = managementRoute.put(
   },
 );
 
-/** `states/boot_mode`, `states/secure_boot` and `management/inject_nmi` of a node. */
+/** Serves `states/boot_mode`, `states/secure_boot` and `management/inject_nmi` of a node. */
 export function nodeBootModeRoutes(app: ApiApp, context: HttpContext): void {
   const request = async (c: Context<ApiEnv>, ident: string, wanted: Parameters<typeof requestBootMode>[2]) => {
     const { uuid } = await getNode(context.db, ident);
@@ -220,7 +220,7 @@ const logicalDiskProperties: Readonly<Record<keyof LogicalDisk, string>> = {
   volume_name: "The volume's name. Made up where it is missing. Optional.",
 };
 
-/** `PUT /v1/nodes/{node}/states/raid`, and what may stand in it. */
+/** Serves `PUT /v1/nodes/{node}/states/raid`, and what may stand in it. */
 export function nodeRaidRoutes(app: ApiApp, context: HttpContext): void {
   app.openapi(put, async (c) => {
     requireVersion(c.get('version'), since, 'RAID');

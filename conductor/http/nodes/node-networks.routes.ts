@@ -27,7 +27,7 @@ const repair = networkRoute.post(
   answers(204, 'done, and read back'),
 );
 
-/** `/v1/nodes/{node}/network`. */
+/** Serves `/v1/nodes/{node}/network`. */
 export function nodeNetworkRoutes(app: ApiApp, context: HttpContext): void {
   app.openapi(showNetwork, async (c) => {
     const node = await getNode(context.db, c.req.valid('param').node);
@@ -80,7 +80,7 @@ const detach = vifRoute.delete('/v1/nodes/{node}/vifs/{vif}', 'Detach a tenant n
   since: vifVersion,
 });
 
-/** `/v1/nodes/{node}/vifs`. As in Ironic, the noop network interface accepts everything and keeps nothing. */
+/** Serves `/v1/nodes/{node}/vifs`. As in Ironic, the noop network interface accepts everything and keeps nothing. */
 export function nodeVifRoutes(app: ApiApp, context: HttpContext): void {
   app.openapi(list, async (c) => {
     const node = await getNode(context.db, c.req.valid('param').node);

@@ -50,7 +50,7 @@ const plan = route.post(
   { limits: 'usual', body: PlanBody },
 );
 
-/** `POST /v1/nodes/{node}/plan`. */
+/** Serves `POST /v1/nodes/{node}/plan`. */
 export function nodePlanRoutes(app: ApiApp, context: HttpContext): void {
   app.openapi(plan, async (c) => {
     const body = c.req.valid('json');

@@ -75,7 +75,7 @@ export function requireKnownNodeFilters(query: NodeFilterQuery, version: number)
   }
 }
 
-/** `undefined` when nothing can match: Baton has no child nodes. */
+/** Makes the filter of a query; `undefined` when nothing can match: Baton has no child nodes. */
 export function toNodeFilter(query: NodeFilterQuery, conductorTimeoutMs: number): NodeFilter | undefined {
   if (query.parent_node !== undefined) return undefined;
   return {
@@ -144,7 +144,7 @@ export function redactedValue(field: string): string {
   return `** Redacted - Requires baremetal:node:get:${field} permission. **`;
 }
 
-/** Nodes as the API answers them, with links. */
+/** Answers nodes in the form of the API, with links. */
 export function answerNodes(
   context: Pick<HttpContext, 'conductors'>,
   c: Context<ApiEnv>,

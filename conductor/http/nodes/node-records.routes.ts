@@ -67,7 +67,7 @@ function viewEntry(entry: HistoryRow, nodeUuid: string, origin: string, options:
   };
 }
 
-/** `/v1/nodes/{node}/history` and `/flow`. */
+/** Serves `/v1/nodes/{node}/history` and `/flow`. */
 export function nodeHistoryRoutes(app: ApiApp, context: HttpContext): void {
   app.openapi(history, async (c) => {
     const { uuid } = await getNode(context.db, c.req.valid('param').node);
@@ -106,7 +106,7 @@ const showLogs = flowRoute.get(
   { query: z.strictObject({ flow: z.guid({ error: "must be a flow's UUID" }).optional() }) },
 );
 
-/** `/v1/nodes/{node}/flow/logs`: Baton's own. */
+/** Serves `/v1/nodes/{node}/flow/logs`, which is Baton's own. */
 export function nodeLogRoutes(app: ApiApp, context: HttpContext): void {
   app.openapi(showLogs, async (c) => {
     const node = await getNode(context.db, c.req.valid('param').node);
@@ -159,7 +159,7 @@ const continueRoute = agentRoute.post(
   },
 );
 
-/** The inventory, and what ramdisks report theirs to. No authentication there: strangers learn nothing. */
+/** Serves the inventory, and what ramdisks report theirs to. No authentication there: strangers learn nothing. */
 export function inspectionRoutes(app: ApiApp, context: HttpContext): void {
   const find = async (ident: string) => {
     const { uuid } = await getNode(context.db, ident);

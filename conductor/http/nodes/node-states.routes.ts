@@ -67,7 +67,7 @@ function isVerb(target: string): target is ProvisionVerb {
 
 const softPowerVersion = 27;
 
-/** `/v1/nodes/{node}/states`: show, power, provision. */
+/** Serves `/v1/nodes/{node}/states`: show, power, provision. */
 export function nodeStateRoutes(app: ApiApp, context: HttpContext): void {
   app.openapi(show, async (c) => {
     const node = await getNode(context.db, c.req.valid('param').node);

@@ -38,7 +38,7 @@ const remove = route.delete(`${path}/{trait}`, 'Remove a trait', answers(204, 'd
   params: OneTrait,
 });
 
-/** `/v1/nodes/{node}/traits`. */
+/** Serves `/v1/nodes/{node}/traits`. */
 export function nodeTraitRoutes(app: ApiApp, context: HttpContext): void {
   const { db } = context;
   const change = async (

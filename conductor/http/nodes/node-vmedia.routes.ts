@@ -49,7 +49,10 @@ const detach = route.delete(path, "Empty the machine's virtual CD drives", answe
   query: z.strictObject({ device_types: fieldsQuery }),
 });
 
-/** `/v1/nodes/{node}/vmedia` (Ironic, 1.89; reading 1.93). A flow of a node that boots from virtual media has the drive for itself, while it waits, too. */
+/**
+ * Serves `/v1/nodes/{node}/vmedia` (Ironic, 1.89; reading 1.93). A flow of a node that boots from virtual media has the
+ * drive for itself, while it waits, too.
+ */
 export function nodeVmediaRoutes(app: ApiApp, context: HttpContext): void {
   const find = async (ident: string) => {
     const node = await getNode(context.db, ident);
@@ -104,7 +107,7 @@ export function nodeVmediaRoutes(app: ApiApp, context: HttpContext): void {
   });
 }
 
-/** Anyone who has its address has this boot's token. */
+/** Hides a boot medium: its address carries this boot's token. */
 function withoutBootMedium(url: string): string {
   return url.replace(/(\/media\/[^/]+\/)[^/]+(?=\.iso$)/, '$1******');
 }

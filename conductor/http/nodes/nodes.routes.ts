@@ -111,7 +111,7 @@ function chosenInList(c: Context<ApiEnv>, query: z.infer<typeof NodeFilterQuery>
   return nodeFieldChoice(chooseListFieldsAt(query, nodeFieldSet, c.get('version')));
 }
 
-/** `/v1/nodes`: create, list, show, change, delete. */
+/** Serves `/v1/nodes`: create, list, show, change, delete. */
 export function nodeRoutes(app: ApiApp, context: HttpContext): void {
   mountLists(app, context);
   app.openapi(create, async (c) => {

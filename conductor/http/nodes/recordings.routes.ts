@@ -31,7 +31,10 @@ const recordMachine = route.get(
   options,
 );
 
-/** `/v1/switches/{switch}/recording`, `/v1/nodes/{node}/recording`: what an operator sends when something is read wrongly. */
+/**
+ * Serves `/v1/switches/{switch}/recording`, `/v1/nodes/{node}/recording`: what an operator sends when something is read
+ * wrongly.
+ */
 export function recordingRoutes(app: ApiApp, context: HttpContext): void {
   app.openapi(recordSwitch, async (c) => {
     const { switch: switchId } = c.req.valid('param');
@@ -87,7 +90,7 @@ export function maskAnswers(
   };
 }
 
-/** The line of a system that says its version. */
+/** Finds the line of a system that says its version. */
 function versionIn(outputs: Readonly<Record<string, string>>): string | undefined {
   const text = outputs['show version'] ?? outputs['cat /etc/os-release'] ?? '';
   return text

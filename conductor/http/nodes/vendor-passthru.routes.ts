@@ -66,7 +66,9 @@ const remove = route.delete(path, 'Have the BMC send no more events: delete_subs
   body: Id,
 });
 
-/** `/v1/nodes/{node}/vendor_passthru`. The URL and its headers are the BMC's alone: they are neither kept nor logged. */
+/**
+ * Serves `/v1/nodes/{node}/vendor_passthru`. The URL and its headers are the BMC's alone: they are neither kept nor logged.
+ */
 export function vendorPassthruRoutes(app: ApiApp, context: HttpContext): void {
   const find = async (ident: string): Promise<{ node: NodeRow; events: EventsInterface }> => {
     const node = await getNode(context.db, ident);

@@ -104,7 +104,7 @@ function answer(c: Context<ApiEnv>, row: AllocationRow, asked?: string) {
   };
 }
 
-/** `/v1/allocations`. */
+/** Serves `/v1/allocations`. */
 export function allocationRoutes(app: ApiApp, context: HttpContext): void {
   const { db } = context;
   app.openapi(list, async (c) => {
@@ -165,7 +165,7 @@ export function allocationRoutes(app: ApiApp, context: HttpContext): void {
   });
 }
 
-/** `/v1/nodes/{node}/allocation`. */
+/** Serves `/v1/nodes/{node}/allocation`. */
 export function nodeAllocationRoutes(app: ApiApp, context: HttpContext): void {
   app.openapi(showOfNode, async (c) => {
     const { fields } = c.req.valid('query');

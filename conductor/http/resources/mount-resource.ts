@@ -32,7 +32,7 @@ interface ListPlace {
   readonly filter: RowFilter | undefined;
 }
 
-/** All operations of a resource, as its table says. */
+/** Mounts all operations of a resource that its table names. */
 export function mountResource<Row extends ResourceRow>(
   app: ApiApp,
   context: HttpContext,
@@ -125,7 +125,7 @@ function mountLists<Row extends ResourceRow>(
   }
 }
 
-/** The object with its links; those to what is below it where all is shown. */
+/** Makes the object with its links; those to what is below it where all is shown. */
 function viewWithLinks<Row extends ResourceRow>(
   c: Context<ApiEnv>,
   { resource, path, below }: ResourcePlace<Row>,

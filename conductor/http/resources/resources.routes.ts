@@ -107,7 +107,7 @@ export function resourceRoutes(app: ApiApp, context: HttpContext): void {
   mountVolumes(mount);
 }
 
-/** `/v1/ports` and `/v1/portgroups`, and those of nodes. */
+/** Serves `/v1/ports` and `/v1/portgroups`, and those of nodes. */
 function mountPorts(mount: Mount): void {
   mount({
     resource: portResource,
@@ -163,7 +163,7 @@ function mountPorts(mount: Mount): void {
   });
 }
 
-/** `/v1/volume`, and the same below a node. */
+/** Serves `/v1/volume`, and the same below a node. */
 function mountVolumeIndexes(app: ApiApp, context: HttpContext): void {
   const index = (origin: string, place: string) => ({
     links: linksTo(origin, `${place}/`),

@@ -37,14 +37,14 @@ const apiSegments = new Set([
   'volume',
 ]);
 
-/** The path that routes match: `/v1` in front of API paths, no slash at the end. */
+/** Returns the path that routes match: `/v1` in front of API paths, no slash at the end. */
 export function canonicalPath(pathname: string): string {
   const trimmed = pathname.length > 1 ? pathname.replace(/\/+$/, '') || '/' : pathname;
   const [, first] = trimmed.split('/');
   return first !== undefined && apiSegments.has(first) ? `/v1${trimmed}` : trimmed;
 }
 
-/** An empty app whose schemas answer in the API's error form. */
+/** Makes an empty app whose schemas answer in the API's error form. */
 export function newApiApp(): ApiApp {
   return new OpenAPIHono<ApiEnv>({
     getPath: (request) => canonicalPath(new URL(request.url).pathname),
@@ -57,7 +57,7 @@ export function newApiApp(): ApiApp {
 type Issue = ZodError['issues'][number];
 
 /**
- * A request that its schema refuses, as the answer that names each field and what would be right.
+ * Turns a request that its schema refuses into the answer that names each field and what would be right.
  * @returns AppError `invalid_argument` (400).
  */
 function invalidRequest(target: keyof ValidationTargets, error: Pick<ZodError, 'issues'>): AppError {
@@ -85,12 +85,12 @@ export function originOf(c: Context<ApiEnv>): string {
   return c.get('apiUrl') ?? new URL(c.req.url).origin;
 }
 
-/** Each that means this service. */
+/** Lists the origins that mean this service. */
 export function originsOf(c: Context<ApiEnv>): string[] {
   return [originOf(c), new URL(c.req.url).origin];
 }
 
-/** Ironic's pair: the versioned address and the one without `/v1`. */
+/** Makes Ironic's pair of links: the versioned address and the one without `/v1`. */
 export function linksTo(origin: string, path: string): Link[] {
   return [
     { href: `${origin}/v1/${path}`, rel: 'self' },
@@ -130,7 +130,7 @@ export function answers(status: Status, description: string, schema?: z.ZodType,
   return { [status]: { description, ...(schema ? { content: { [type]: { schema } } } : {}) } };
 }
 
-/** An answer that is not JSON: text, or a file. */
+/** Describes an answer that is not JSON: text, or a file. */
 export function answersOther<const Type extends string>(status: 200, description: string, type: Type) {
   return answers(status, description, z.string(), type);
 }
@@ -155,7 +155,7 @@ export function answerWritten<Schema extends z.ZodType>(
   return answer as Response & TypedResponse<JSONParsed<Answer<Schema>>, 200, 'json'>;
 }
 
-/** A JSON body that must be there. */
+/** Describes a JSON body that must be there. */
 function jsonBody<Schema extends z.ZodType>(schema: Schema) {
   return { content: { 'application/json': { schema } }, required: true as const };
 }

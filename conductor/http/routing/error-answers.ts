@@ -77,7 +77,7 @@ function statusObject(parts: StatusParts): Status {
   };
 }
 
-/** Shipyard's ValidationMessage, with the place in the document as our own `path`. */
+/** Makes Shipyard's ValidationMessage, with the place in the document as our own `path`. */
 function validationMessage({ level, name, message, document, path }: SiteFault): StatusMessage {
   return {
     message,
@@ -97,7 +97,7 @@ function validationMessage({ level, name, message, document, path }: SiteFault):
 const teardownPath =
   /^\/(?:v1\/nodes\/[^/]+\/(?:decommission|drain|clear-labels|restore-labels|remove-etcd|shutdown-kubelet|remove-from-cluster)|etcd-cluster-health-statuses)$/;
 
-/** Airship's paths: their errors are Status objects, those of all others Ironic's. */
+/** Recognizes Airship's paths, whose errors are Status objects; errors of all others have Ironic's form. */
 export function isAirshipPath(path: string): boolean {
   return path.startsWith('/api/') || teardownPath.test(path);
 }
@@ -109,7 +109,10 @@ export function answerStatus<Code extends ContentfulStatusCode>(
   return c.json(statusObject(parts), parts.code);
 }
 
-/** Ironic's error bodies: a JSON document as text inside a JSON document, which clients unpack twice (ironic-api.md §1.3). */
+/**
+ * Answers with Ironic's error body: a JSON document as text inside a JSON document, which clients unpack twice
+ * (ironic-api.md §1.3).
+ */
 function answer(c: Context<ApiEnv>, status: ContentfulStatusCode, inner: Record<string, unknown>): Response {
   return c.json({ error_message: JSON.stringify(inner) }, status);
 }
@@ -118,7 +121,7 @@ function answer(c: Context<ApiEnv>, status: ContentfulStatusCode, inner: Record<
 const longestText = 8_192;
 
 /**
- * An error of the application: the text is for the operator.
+ * Returns an error of the application: the text is for the operator.
  * @param more what a Status object has beside it; Ironic's form has a place for the code alone, as a field of our own
  */
 export function applicationFault(
@@ -146,7 +149,7 @@ const titles: Readonly<Partial<Record<ContentfulStatusCode, string>>> = {
   406: 'Not Acceptable',
 };
 
-/** An error that comes before any resource: no such path, no such version. */
+/** Returns an error that comes before any resource: no such path, no such version. */
 export function frameworkFault(c: Context<ApiEnv>, status: 404 | 405 | 406, description: string): Response {
   if (isAirshipPath(c.req.path))
     return applicationFault(c, status, description || `${titles[status] ?? ''}: ${c.req.path}`);
@@ -183,7 +186,10 @@ const statusOfCode: Readonly<Record<ErrorCode, ContentfulStatusCode>> = {
 /** No connection, one that was cut (by the server: 57; after a pause: 25), one too many (53), or a deadlock (40): all pass. */
 const passingDatabaseFaults: ReadonlySet<string> = new Set(['connection', '08', '25', '40', '53', '57']);
 
-/** The one place where a request's errors become answers. Unexpected ones are logged whole and reported without detail. */
+/**
+ * Turns a request's errors into answers, here and nowhere else. Unexpected ones are logged whole and reported without
+ * detail.
+ */
 export function answerError({
   log,
   metrics,
@@ -218,7 +224,7 @@ export function answerError({
   };
 }
 
-/** hono refuses bodies of another type than the route's, which is JSON, in two words. */
+/** Describes hono's refusal of a body whose type is not the route's JSON; hono's own message has two words. */
 function describeRefusal({ status, message }: HTTPException, c: Context<ApiEnv>): string {
   if (status !== 415) return message;
   const given = c.req.header('content-type');
@@ -250,14 +256,14 @@ function statusDetails(error: AppError): {
   };
 }
 
-/** `details.cause` of what lies below, the outermost that has one. */
+/** Finds `details.cause` among an error's causes, of the outermost that has one. */
 function causeOf(error: unknown): string | undefined {
   if (!(error instanceof AppError)) return undefined;
   const { cause } = error.details;
   return typeof cause === 'string' ? cause : causeOf(error.cause);
 }
 
-/** Node's error of a request that was cut; the database's have more to them (`databaseFaultClass`). */
+/** Recognizes Node's error of a request that was cut; the database's errors carry more (`databaseFaultClass`). */
 function hasHungUp(error: Error & { readonly code?: unknown }): boolean {
   const isCut =
     error.code === 'ECONNRESET' || error.code === 'ERR_STREAM_PREMATURE_CLOSE' || error.name === 'AbortError';

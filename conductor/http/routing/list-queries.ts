@@ -45,7 +45,7 @@ export function parsePaging(query: {
   };
 }
 
-/** The address of the next page when this one is full, repeating the query. */
+/** Returns the address of the next page when this one is full, repeating the query. */
 export function nextPage(
   c: Context<ApiEnv>,
   path: string,
@@ -86,7 +86,7 @@ export function chooseListFields<Field extends string>(
 }
 
 /**
- * The fields of `?fields=a,b`; all when absent.
+ * Chooses the fields of `?fields=a,b`; all when absent.
  * @throws AppError `invalid_argument` naming one that does not exist.
  */
 export function chooseFields<Field extends string>(text: string | undefined, set: FieldSet<Field>): readonly Field[] {
@@ -114,7 +114,7 @@ const fieldsVersion = 8;
 const detailVersion = 43;
 
 /**
- * The fields of a list's objects, as far as the version in use has them.
+ * Chooses the fields of a list's objects, as far as the version in use has them.
  * @throws AppError `invalid_argument` as `chooseListFields`, `not_acceptable` for a field or an argument that the
  * version in use does not have.
  */

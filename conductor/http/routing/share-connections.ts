@@ -34,7 +34,10 @@ export function connectionLimits(descriptors = Infinity): ConnectionLimits {
   return { all, ofAddress: Math.floor(all / 2) };
 }
 
-/** The file descriptors that this process may have (`ulimit -n`); `undefined` where the system does not say, or without limit. */
+/**
+ * Reads the file descriptors that this process may have (`ulimit -n`); `undefined` where the system does not say, or without
+ * limit.
+ */
 export async function readDescriptorLimit(file = '/proc/self/limits'): Promise<number | undefined> {
   const text = await readFile(file, 'utf8').catch(() => '');
   const [, limit] = /^Max open files +(\d+)/m.exec(text) ?? [];
@@ -152,7 +155,7 @@ function addressOf(socket: Socket): string {
   return sourceKey(socket.remoteAddress);
 }
 
-/** TLS has a socket of its own for the same connection. */
+/** Returns the key of a connection, for which TLS has a socket of its own. */
 function keyOf(socket: Socket): string {
   return `${socket.remoteAddress} ${socket.remotePort} ${socket.localPort}`;
 }

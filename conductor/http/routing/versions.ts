@@ -18,7 +18,7 @@ export type Negotiation =
   | { readonly kind: 'unsupported'; readonly reason: string }
   | { readonly kind: 'malformed'; readonly reason: string };
 
-/** The microversion to use. Texts are Ironic's. Pure. */
+/** Returns the microversion to use. Texts are Ironic's. Pure. */
 export function negotiateVersion(asked: string | undefined): Negotiation {
   if (asked === undefined || asked === '') return { kind: 'agreed', minor: minimumMinor };
   if (asked.toLowerCase() === 'latest') return { kind: 'agreed', minor: maximumMinor };

@@ -74,7 +74,7 @@ function view(c: Context<ApiEnv>, conductor: Conductor, fields: readonly Conduct
   };
 }
 
-/** `/v1/conductors` (ironic-api.md §2). */
+/** Serves `/v1/conductors` (ironic-api.md §2). */
 export function conductorRoutes(app: ApiApp, context: HttpContext): void {
   const { conductorTimeoutMs } = context.config;
   const find = async (hostname: string): Promise<Conductor> => {
@@ -163,7 +163,7 @@ function viewDriver(
   return { ...view, type: 'dynamic', ...Object.fromEntries(interfaces) };
 }
 
-/** The fields of `?fields=a,b`, and the links. @throws AppError `invalid_argument` for one that does not exist. */
+/** Returns the fields of `?fields=a,b`, and the links. @throws AppError `invalid_argument` for one that does not exist. */
 function onlyFields(view: DriverAnswer, fields: string | undefined): DriverAnswer {
   if (fields === undefined) return view;
   const names = fields.split(',').map((name) => name.trim());
@@ -173,7 +173,7 @@ function onlyFields(view: DriverAnswer, fields: string | undefined): DriverAnswe
   return Object.fromEntries([...names, 'links'].filter(has).map((name) => [name, view[name]]));
 }
 
-/** `/v1/drivers`. */
+/** Serves `/v1/drivers`. */
 export function driverRoutes(app: ApiApp, context: HttpContext): void {
   const hostsOf = (driver: string): string[] =>
     context.conductors
@@ -227,7 +227,7 @@ const listShards = shardRoute.get(
   { since: shardsVersion },
 );
 
-/** `/v1/shards`. */
+/** Serves `/v1/shards`. */
 export function shardRoutes(app: ApiApp, { db }: Pick<HttpContext, 'db'>): void {
   app.openapi(listShards, async (c) => {
     const shards = await countShards(db);

@@ -54,7 +54,7 @@ const prune = route.post(
 
 type FindAllUsers = () => ReturnType<typeof findImageUsers>;
 
-/** `/v1/images`. */
+/** Serves `/v1/images`. */
 export function imageRoutes(
   app: ApiApp,
   { db, secrets, clock, config, log }: Pick<HttpContext, 'db' | 'secrets' | 'clock' | 'config' | 'log'>,

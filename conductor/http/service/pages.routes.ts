@@ -40,7 +40,7 @@ const start = `SwaggerUIBundle({
 `;
 
 /**
- * `/openapi.json`, and `/docs`, the same as a page, made of files of this host alone.
+ * Serves `/openapi.json`, and `/docs`, the same as a page, made of files of this host alone.
  * @param describe makes the document; called once, when it is first asked for.
  */
 export function docsRoutes(app: ApiApp, describe: () => Record<string, unknown>): void {
@@ -81,7 +81,10 @@ const boardPage = new URL('../../board/board.html', import.meta.url);
 const policy =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/** `/board`, made of files of this host alone: the fleet, what each node is doing, and why it waits. Browsers get there from `/`. */
+/**
+ * Serves `/board`, made of files of this host alone: the fleet, the work on each node, and the reason why it waits. Browsers
+ * get there from `/`.
+ */
 export function boardRoutes(app: ApiApp): void {
   app.get('/', async (c, next) => {
     if (c.req.header('accept')?.includes('text/html') !== true) return next();

@@ -55,7 +55,7 @@ function versionDocument(origin: string) {
   };
 }
 
-/** `/` and `/v1`: what clients read before anything else (ironic-api.md §1.1). */
+/** Serves `/` and `/v1`, which clients read before anything else (ironic-api.md §1.1). */
 export function rootRoutes(app: ApiApp): void {
   app.openapi(root, (c) => {
     const version = versionDocument(originOf(c));
@@ -110,7 +110,7 @@ type Check = 'ok' | 'failed';
 /** Finding of a check: nothing, or the cause in words. */
 type Finding = string | undefined;
 
-/** `/healthz`, `/readyz` and `/metrics`. */
+/** Serves `/healthz`, `/readyz` and `/metrics`. */
 export function healthRoutes(app: ApiApp, context: HttpContext): void {
   const findDatabaseFault = remembering(() => checkDatabase(context));
   const findLoss = remembering(() => context.database.loss().catch(() => undefined));
@@ -171,8 +171,8 @@ async function checkDatabase({ db, database, log }: Pick<HttpContext, 'db' | 'da
 }
 
 /**
- * Anyone who asks while an answer is being made gets that one: with BATON_METRICS=anybody strangers may ask, and each answer
- * reads all nodes twice.
+ * Shares an answer: callers that ask while it is being made get the same one: with BATON_METRICS=anybody strangers may ask,
+ * and each answer reads all nodes twice.
  */
 export function shareAnswer<T>(ask: () => Promise<T>): () => Promise<T> {
   const state: { underWay?: Promise<T> | undefined } = {};
@@ -202,7 +202,7 @@ const list = settingsRoute.get(
   answers(200, 'settings', z.strictObject({ conductor: z.string(), settings: z.array(SettingInForce) })),
 );
 
-/** `GET /v1/settings`. */
+/** Serves `GET /v1/settings`. */
 export function settingsRoutes(app: ApiApp, { config }: Pick<HttpContext, 'config'>): void {
   app.openapi(list, (c) => c.json({ conductor: config.conductorName, settings: [...config.settings] }));
 }

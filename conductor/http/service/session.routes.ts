@@ -92,7 +92,7 @@ const end = route.delete(
   answers(204, 'ended; other conductors notice within five seconds'),
 );
 
-/** `/v1/session`: a browser's login, which a script of the page can't read. */
+/** Serves `/v1/session`: a browser's login, which a script of the page can't read. */
 export function sessionRoutes(app: ApiApp, { auth, config }: Pick<HttpContext, 'auth' | 'config'>): void {
   const view = (c: Context<ApiEnv>) => {
     const { user, role, project } = c.get('caller');

@@ -53,7 +53,7 @@ function viewToken(row: ApiTokenRow): TokenAnswer {
   };
 }
 
-/** `/v1/tokens`: for administrators (`conductor/auth/access-rules.ts`). */
+/** Serves `/v1/tokens`: for administrators (`conductor/auth/access-rules.ts`). */
 export function tokenRoutes(app: ApiApp, { auth, clock, db }: Pick<HttpContext, 'auth' | 'clock' | 'db'>): void {
   app.openapi(list, async (c) => c.json({ tokens: (await listApiTokens(db)).map((row) => viewToken(row)) }));
 

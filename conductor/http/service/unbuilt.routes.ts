@@ -18,7 +18,7 @@ interface Unbuilt {
   readonly instead: string;
 }
 
-/** Whatever else is asked of these paths, and of what lies below them, is refused with what to do instead. */
+/** Paths at which, and below which, every other request is refused, with advice. */
 const unbuilt: readonly Unbuilt[] = [
   {
     path: '/v1/events',

@@ -73,7 +73,7 @@ const deliveries = route.get(
   },
 );
 
-/** `/v1/webhooks`. */
+/** Serves `/v1/webhooks`. */
 export function webhookRoutes(app: ApiApp, context: Pick<HttpContext, 'db' | 'secrets' | 'config'>): void {
   const { db } = context;
   const rules = context.config.webhooks.outbound;

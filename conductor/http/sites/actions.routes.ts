@@ -152,13 +152,13 @@ const siteStatuses = route.get(
   { query: airshipQuery({ filters: airshipList }) },
 );
 
-/** Steps run once: what Shipyard numbers from 1 has one try here. */
+/** Refuses any try but the first: steps run once here, while Shipyard numbers tries from 1. */
 function requireFirstTry(given: string | undefined): void {
   if (given === undefined || given === '1') return;
   throw new AppError('not_found', `try: no try ${given}; a step has one try, and continues where it was`);
 }
 
-/** `/api/v1.0/actions` and `/api/v1.0/site_statuses`, in Shipyard's manner (airship.md §4). */
+/** Serves `/api/v1.0/actions` and `/api/v1.0/site_statuses`, in Shipyard's manner (airship.md §4). */
 export function actionRoutes(app: ApiApp, context: HttpContext): void {
   const { db } = context;
 

@@ -85,8 +85,8 @@ export async function answerDocuments(c: Context<ApiEnv>, documents: readonly un
 const oneAtATime = limitAtOnce({ most: 1 });
 
 /**
- * Each as text. Ten thousand documents take seconds: whatever else there is to do gets its turn every few milliseconds, and
- * of those who ask for so much at the same time one is served after the other.
+ * Writes each value as text. Ten thousand documents take seconds: whatever else there is to do gets its turn every few
+ * milliseconds, and of those who ask for so much at the same time one is served after the other.
  */
 export function writeInTurns(documents: readonly unknown[], write: (document: unknown) => string): Promise<string[]> {
   return oneAtATime(async () => {
@@ -108,7 +108,10 @@ export function answerYaml(c: Context<ApiEnv>, text: string): Response {
   return c.body(text, 200, { 'Content-Type': yamlType });
 }
 
-/** Whether the caller asks for secrets in clear. @throws AppError `forbidden` unless it is an administrator of everything */
+/**
+ * Returns whether the caller asks for secrets in clear.
+ * @throws AppError `forbidden` unless it is an administrator of everything
+ */
 export function wantsSecrets(
   c: Context<ApiEnv>,
   query: { readonly 'cleartext-secrets'?: boolean | undefined },
@@ -120,7 +123,7 @@ export function wantsSecrets(
 }
 
 /**
- * A small body in YAML or JSON; none at all is an empty mapping.
+ * Reads a small body in YAML or JSON; none at all is an empty mapping.
  * @throws AppError `invalid_argument` for anything else.
  */
 export function readMapping(text: string): JsonObject {

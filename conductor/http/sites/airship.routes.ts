@@ -20,7 +20,7 @@ const health = route.get(`${airshipPath}/health`, 'Say whether the conductor can
   503: { description: 'it can not' },
 });
 
-/** `/versions` and `/api/v1.0/health` (airship.md §4). */
+/** Serves `/versions` and `/api/v1.0/health` (airship.md §4). */
 export function airshipRoutes(app: ApiApp, { db, log, stopping }: Pick<HttpContext, 'db' | 'log' | 'stopping'>): void {
   app.openapi(versions, (c) => c.json({ 'v1.0': { path: airshipPath, status: 'stable' } }));
 

@@ -98,7 +98,7 @@ const show = route.get(
   { params: CollectionParams, query: VersionQuery },
 );
 
-/** `/api/v1.0/configdocs` (airship.md §5). */
+/** Serves `/api/v1.0/configdocs` (airship.md §5). */
 export function configdocsRoutes(app: ApiApp, context: HttpContext): void {
   const { db } = context;
 
@@ -204,7 +204,7 @@ const commit = route.post(
   },
 );
 
-/** `/api/v1.0/commitconfigdocs` (airship.md §5). */
+/** Serves `/api/v1.0/commitconfigdocs` (airship.md §5). */
 export function commitConfigdocsRoutes(app: ApiApp, context: HttpContext): void {
   app.openapi(commit, async (c) => {
     const { force = false, dryrun: dryRun = false } = c.req.valid('query');
@@ -212,7 +212,7 @@ export function commitConfigdocsRoutes(app: ApiApp, context: HttpContext): void 
   });
 }
 
-/** Shipyard's words, with the revision behind them. */
+/** Makes Shipyard's status, with the revision behind it. */
 function statusOf({ outcome, faults, revisionId: revision }: CommitOutcome) {
   const isFaulty = faults.some(({ level }) => level === 'Error');
   const found = isFaulty ? 'its documents have errors' : 'its documents have no errors';
@@ -242,7 +242,7 @@ const showRendered = route.get(
   { query: VersionQuery },
 );
 
-/** `/api/v1.0/renderedconfigdocs` (airship.md §5). */
+/** Serves `/api/v1.0/renderedconfigdocs` (airship.md §5). */
 export function renderedConfigdocsRoutes(app: ApiApp, context: HttpContext): void {
   app.openapi(showRendered, async (c) => {
     const { version } = c.req.valid('query');

@@ -55,7 +55,7 @@ const remove = route.delete(
   { params: CredentialParams, query: airshipQuery({ force: airshipFlag.describe('also one that documents name') }) },
 );
 
-/** `/api/v1.0/credentials`. */
+/** Serves `/api/v1.0/credentials`. */
 export function credentialRoutes(app: ApiApp, context: Pick<HttpContext, 'db' | 'secrets' | 'log' | 'networks'>): void {
   const { db, log } = context;
 

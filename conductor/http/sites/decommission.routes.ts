@@ -68,7 +68,7 @@ function decommissionRoute<Prefix extends string>(prefix: Prefix) {
   );
 }
 
-/** Seed 001's `POST /nodes/{node_id}/decommission`, bare and below `/api/v1.0`; synchronous as its steps are. */
+/** Serves seed 001's `POST /nodes/{node_id}/decommission`, bare and below `/api/v1.0`; synchronous as its steps are. */
 export function decommissionRoutes(app: ApiApp, context: HttpContext): void {
   for (const prefix of ['/v1', airshipPath] as const) {
     app.openapi(decommissionRoute(prefix), async (c) => {
@@ -89,7 +89,7 @@ export function decommissionRoutes(app: ApiApp, context: HttpContext): void {
   }
 }
 
-/** Before its pods leave, and before its labels go: etcd must be able to do without it. */
+/** Refuses a node that etcd can't do without, before its pods leave and its labels go. */
 async function requireEtcdAllows(context: HttpContext, { node, site }: Pick<Work, 'node' | 'site'>): Promise<void> {
   const why = await whyNeededByEtcd(context, site, node);
   if (why === undefined) return;
@@ -104,7 +104,7 @@ interface Work {
   readonly query: z.output<typeof Query>;
 }
 
-/** In the seed's order; what must not hold up the process is its kubelet alone. */
+/** Lists the steps in the seed's order; only the step of the kubelet may fail without holding the process up. */
 function stepsOf(context: HttpContext, { query, ...work }: Work): DecommissionStep[] {
   const { node, signal, journal } = work;
   const file = context.config.kubeconfigFile;

@@ -76,7 +76,7 @@ function healthRoute<Prefix extends string>(prefix: Prefix) {
   );
 }
 
-/** Seed 001's operations on a site's etcd clusters, under its bare paths and below `/api/v1.0`. */
+/** Serves seed 001's operations on a site's etcd clusters, under its bare paths and below `/api/v1.0`. */
 export function etcdRoutes(app: ApiApp, context: HttpContext): void {
   for (const prefix of ['/v1', airshipPath] as const) {
     app.openapi(removeRoute(prefix), async (c) => {

@@ -29,7 +29,7 @@ const prefixes = ['/v1', airshipPath] as const;
 
 const largestSeconds = 604_800;
 
-/** A whole number of seconds, of a week at the most. */
+/** Returns a whole number of seconds, of a week at the most. */
 export function wholeSeconds(least: 0 | 1) {
   const kind = `must be a whole number of seconds, ${least} to ${largestSeconds}`;
   return z
@@ -85,7 +85,7 @@ function stepRoute<Prefix extends string, Verb extends string, Query extends z.Z
 }
 
 /**
- * Seed 001's operations on a node of the Kubernetes cluster, under its bare paths and below `/api/v1.0`. They are
+ * Serves seed 001's operations on a node of the Kubernetes cluster, under its bare paths and below `/api/v1.0`. They are
  * synchronous: each answers when all is done, or time is up; who hangs up stops it at the next round.
  */
 export function kubernetesTeardownRoutes(

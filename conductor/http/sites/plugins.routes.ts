@@ -67,7 +67,7 @@ const remove = route.delete(
   { params: PluginParams },
 );
 
-/** `/api/v1.0/plugins`. */
+/** Serves `/api/v1.0/plugins`. */
 export function pluginRoutes(app: ApiApp, context: HttpContext): void {
   const { db, log } = context;
 

@@ -46,7 +46,7 @@ const rotate = route.post(
   answers(201, 'the new key', ReceiptKey),
 );
 
-/** `/api/v1.0/receipts` and `/api/v1.0/receipt-keys`. */
+/** Serves `/api/v1.0/receipts` and `/api/v1.0/receipt-keys`. */
 export function receiptRoutes(app: ApiApp, context: Pick<HttpContext, 'db' | 'secrets' | 'log'>): void {
   const { db } = context;
 

@@ -119,7 +119,7 @@ const rollback = route.post(
   },
 );
 
-/** `/api/v1.0/revisions`, `/api/v1.0/rollback` (Deckhand, airship.md §5). */
+/** Serves `/api/v1.0/revisions`, `/api/v1.0/rollback` (Deckhand, airship.md §5). */
 export function revisionRoutes(app: ApiApp, { db, log, secrets }: Pick<HttpContext, 'db' | 'log' | 'secrets'>): void {
   const shownDocuments = async (id: number, collection?: string) =>
     (await listRevisionDocuments(db, id, collection)).map((document) => shownDocument(secrets, document));
@@ -239,7 +239,7 @@ const tagsRemove = route.delete(
   },
 );
 
-/** `/api/v1.0/revisions/{revision}/tags` (Deckhand, airship.md §5). */
+/** Serves `/api/v1.0/revisions/{revision}/tags` (Deckhand, airship.md §5). */
 export function revisionTagRoutes(app: ApiApp, { db, log }: Pick<HttpContext, 'db' | 'log'>): void {
   app.openapi(tagList, async (c) => {
     const { id } = await getRevision(db, c.req.valid('param').revision);

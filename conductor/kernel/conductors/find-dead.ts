@@ -83,7 +83,7 @@ async function findSilent({ db, config }: Context): Promise<Silent[]> {
   );
 }
 
-/** `undefined` when it lives after all, or somebody else has done it. */
+/** Declares a conductor dead; `undefined` when it lives after all, or another conductor has declared it. */
 function bury(db: Queryable, { hostname, generation, heardAt }: Silent): Promise<LeftBehind | undefined> {
   return db.transaction(async (tx) => {
     const isIt = and(

@@ -9,7 +9,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 type Worker = Pick<ConductorRow, 'hostname' | 'conductorGroup' | 'drivers'>;
 type NodeWork = Pick<NodeRow, 'uuid' | 'driver' | 'conductorGroup'>;
 
-/** Whether a conductor works on the node: its group is the node's, and it knows the hardware type. */
+/** Returns whether a conductor works on the node: its group is the node's, and it knows the hardware type. */
 export function worksOn(
   { conductorGroup, drivers }: Worker,
   node: Pick<NodeWork, 'driver' | 'conductorGroup'>,
@@ -18,7 +18,7 @@ export function worksOn(
 }
 
 /**
- * The one of these conductors that is named for the node, and reads its power state: rendezvous hashing, so that the
+ * Returns the one of these conductors that is named for the node, and reads its power state: rendezvous hashing, so that the
  * choice is the same everywhere and a conductor that comes or goes changes it only for its own share of the nodes.
  * `undefined` when none works on the node. Pure; `node-conductor.ts` says the same in SQL.
  */
@@ -37,8 +37,8 @@ type Context = Pick<KernelContext, 'conductors'>;
 type Work = Pick<NodeRow, 'driver' | 'conductorGroup'>;
 
 /**
- * On a row of `nodes`, what the API shows as its `conductor`: who works on it now, else who is named for it
- * (`responsibleConductor`, here in SQL); null when nobody is.
+ * Makes the SQL, on a row of `nodes`, of the API's `conductor`: the conductor that works on it now, else the one named for
+ * it (`responsibleConductor`, here in SQL); null when there is none.
  */
 export function conductorOfNode(timeoutMs: number): SQL {
   return sql`coalesce(
@@ -55,7 +55,7 @@ export function namedConductor(context: Context, node: NodeRow): string | undefi
   return responsibleConductor(context.conductors.recent(), node);
 }
 
-/** In Ironic's words. */
+/** Makes the error for a node without a conductor, in Ironic's words. */
 function noConductor({ driver, conductorGroup }: Work): string {
   const group = conductorGroup === '' ? '' : ` for conductor group "${conductorGroup}"`;
   return `No valid host was found. Reason: No conductor service registered which supports driver ${driver}${group}.`;
@@ -75,7 +75,7 @@ export async function lookForConductor(context: Context, node: Work): Promise<vo
 }
 
 /**
- * For a node that is described: nobody could work on it.
+ * Refuses the description of a node that no conductor could work on.
  * @throws AppError `invalid_argument` (400)
  */
 export function requireKnownGroup(context: Context, node: Work): void {
@@ -88,14 +88,14 @@ export function requireKnownGroup(context: Context, node: Work): void {
 }
 
 /**
- * For a node that is to be worked on: nobody can just now. Clients try again by themselves.
+ * Refuses work on a node that no conductor can work on just now. Clients try again by themselves.
  * @throws AppError `unavailable` (503; Ironic's 404 would say that the node is gone)
  */
 export function requireLiveConductor(context: Context, node: Work): void {
   if (!hasConductor(context, node)) throw new AppError('unavailable', noConductor(node));
 }
 
-/** Why nobody works on a node's flow; `undefined` when somebody does, or could. */
+/** Explains why nobody works on a node's flow; `undefined` when somebody does, or could. */
 export function whyUnattended(context: Context, node: Work): string | undefined {
   if (hasConductor(context, node)) return undefined;
   const { driver, conductorGroup } = node;

@@ -22,7 +22,7 @@ const nameTries = 30;
 const nameTryMs = 100;
 const comeBackMs = 100;
 
-/** The lock that a conductor's session holds as long as it lives. */
+/** Returns the lock that a conductor's session holds as long as it lives. */
 export const conductorLock = (hostname: string): string => `conductor ${hostname}`;
 
 export interface RegisterOptions {

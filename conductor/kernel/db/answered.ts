@@ -112,7 +112,7 @@ function read(file: string): Memory | undefined {
   }
 }
 
-/** `0/1920948` as a number. Pure. */
+/** Reads a position such as `0/1920948` as a number. Pure. */
 export function positionOf(lsn: string): bigint {
   const [high = '0', low = '0'] = lsn.split('/');
   return (BigInt(`0x${high}`) << 32n) | BigInt(`0x${low}`);

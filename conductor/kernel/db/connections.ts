@@ -22,12 +22,15 @@ import { markText } from '#conductor/kernel/db/timeline.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const connectMs = 10_000;
-/** Rows stay locked while a session rests in a transaction (a paused machine): the server ends it. Ours last milliseconds. */
+/**
+ * Milliseconds after which the server ends a session that rests in a transaction, and keeps rows locked (a paused machine).
+ * Our transactions last milliseconds.
+ */
 const idleInTransactionMs = 5_000;
-/** A statement that takes longer is ended by the server: ten that wait for a lock would be the whole pool. */
+/** Milliseconds after which the server ends a statement: ten that wait for a lock would take the whole pool. */
 const statementMs = 30_000;
 
-/** Statements that are sent often get a name, and PostgreSQL keeps their plan; text beyond that many is planned each time. */
+/** Most statements with a name, whose plans PostgreSQL keeps; further statements are planned each time. */
 const maxPrepared = 2_000;
 
 export interface PoolOptions {
@@ -55,8 +58,8 @@ export interface Connections {
 }
 
 /**
- * A pool of ten connections. Statements are sent without waiting for the answer of the one before (`allTogether`), and each
- * belongs to the connection that its transaction has taken: when that is lost, all that follow in it are refused.
+ * Opens a pool of ten connections. Statements are sent without waiting for the answer of the one before (`allTogether`), and
+ * each belongs to the connection that its transaction has taken: when that is lost, all that follow in it are refused.
  */
 export function openConnections(url: string, options: PoolOptions): Connections {
   const names = new Map<string, string>();
@@ -101,7 +104,7 @@ type Callback = (error: unknown, result?: unknown) => void;
 type Query = (config: unknown, values?: unknown, callback?: Callback) => Promise<unknown> | undefined;
 type Connect = (callback?: Callback) => Promise<unknown> | undefined;
 
-/** pg's client, with statements that have names, and errors that show whether the connection was lost. */
+/** Makes pg's client with named statements, and with errors that show whether the connection was lost. */
 function preparingClient(nameOf: NameOf, server: Server, { onError, look }: PoolOptions) {
   const failed = (error: unknown): unknown => {
     const known = withCode(error);
@@ -239,9 +242,9 @@ function inOrderOn(pool: Pool): InOrder {
 }
 
 /**
- * `db.transaction` with a connection that goes back to the pool however it ends: drizzle's own keeps it for ever when
- * `begin` fails, answers the failure of `rollback` in place of what went wrong, and reports success when a failed
- * statement was ignored. What is sent when the transaction has ended is refused: it would stand on its own.
+ * Makes `db.transaction` with a connection that goes back to the pool however it ends: drizzle's own keeps it for ever when
+ * `begin` fails, answers the failure of `rollback` in place of what went wrong, and reports success when a failed statement
+ * was ignored. What is sent when the transaction has ended is refused: it would stand on its own.
  */
 function transactionsOf(pool: Pool, nameOf: NameOf, onAnswered: PoolOptions['onAnswered']): Queryable['transaction'] {
   const transaction = async (work: Work): Promise<unknown> => {

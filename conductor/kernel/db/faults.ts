@@ -7,8 +7,8 @@ import type { Log } from '#shared/log.ts';
 const maximumCauses = 8;
 
 /**
- * The class of a database's failure: the first two characters of its SQLSTATE (`40` = serialization and deadlocks, `53`
- * = out of resources, `57` = shutting down …), `connection` when it could not be reached, `other` when it does not say;
+ * Returns the class of a database's failure: the first two characters of its SQLSTATE (`40` = serialization and deadlocks,
+ * `53` = out of resources, `57` = shutting down …), `connection` when it could not be reached, `other` when it does not say;
  * `undefined` for an error that is not the database's, or that somebody has given a meaning (a duplicate is a conflict).
  */
 export function databaseFaultClass(error: unknown): string | undefined {
@@ -25,14 +25,14 @@ export function databaseFaultClass(error: unknown): string | undefined {
   return isOurs ? 'other' : undefined;
 }
 
-/** Whether the database may answer once there is another connection: it was cut, or its server shut down (`57`). */
+/** Returns whether the database may answer once there is another connection: it was cut, or its server shut down (`57`). */
 export function isConnectionLost(error: unknown): boolean {
   return ['connection', '08', '57'].includes(databaseFaultClass(error) ?? '');
 }
 
 /**
- * Other connections are lost with the codes of sockets, a client's in the middle of its request above all; the database's
- * are `CONNECTION_LOST` (`connections.ts`).
+ * Recognizes a lost connection to the database, `CONNECTION_LOST` (`connections.ts`); other connections, a client's in the
+ * middle of its request above all, are lost with the codes of sockets.
  */
 function isConnectionFault(code: string, cause: Error, isOurs: boolean): boolean {
   if (code.startsWith('CONNECT')) return true;
@@ -40,7 +40,7 @@ function isConnectionFault(code: string, cause: Error, isOurs: boolean): boolean
   return isOfQuery && /^(ECONN|EPIPE|ENOTFOUND)/.test(code);
 }
 
-/** The constraint that refused a row as a duplicate (SQLSTATE 23505), or `undefined` for any other error. */
+/** Returns the constraint that refused a row as a duplicate (SQLSTATE 23505), or `undefined` for any other error. */
 function violatedUnique(error: unknown): string | undefined {
   let current: unknown = error;
   while (current instanceof Error) {
@@ -105,13 +105,16 @@ export function watchWrites(log: Log): WriteWatch {
   };
 }
 
-/** Whether the error, or what it was caused by, is a refusal to write. */
+/** Returns whether the error, or what it was caused by, is a refusal to write. */
 export function isWriteFault(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   return ('code' in error && writeFaults.has(String(error.code))) || isWriteFault(error.cause);
 }
 
-/** Small changes fit into pages that are there already: a table of its own needs new ones, for as long as this takes. */
+/**
+ * Probes whether the database has room: small changes fit into pages that are there already, while a temporary table needs
+ * new ones.
+ */
 async function probe(db: Queryable): Promise<void> {
   const done = new Error('nothing of it is kept');
   const tried = db.transaction(async (tx) => {

@@ -34,7 +34,7 @@ async function requireKnownMigrations(read: (query: SQL) => Promise<unknown>): P
   }
 }
 
-/** When the newest migration was made that this program knows, in milliseconds since the epoch. */
+/** Returns the time of the newest migration that this program knows, in milliseconds since 1970. */
 export function knownMigration(): number {
   return Math.max(...readMigrationFiles({ migrationsFolder }).map(({ folderMillis }) => folderMillis));
 }
@@ -195,7 +195,7 @@ async function openUrl(
   };
 }
 
-/** Several conductors that are started at once migrate one after the other; it may take its time. */
+/** Migrates while no other conductor does: several that are started at once migrate one after the other. */
 async function migrateAlone(url: string): Promise<void> {
   const release = await waitForLock(url, 'migration');
   try {

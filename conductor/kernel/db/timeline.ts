@@ -145,7 +145,7 @@ async function compare(
 
 const heldReason = 'the database has forgotten what came last: compare it with the machine';
 
-/** In words for who runs it. Pure. */
+/** Describes the loss for the operator. Pure. */
 function describeLoss(known: Pick<Memory, 'timeline'>, here: Pick<Memory, 'timeline'>): string {
   const what =
     known.timeline === here.timeline
@@ -154,7 +154,7 @@ function describeLoss(known: Pick<Memory, 'timeline'>, here: Pick<Memory, 'timel
   return `${what}: all nodes are in maintenance "restored". Compare each with its machine and switch, say what it is (baton adopt, baton manage), then baton maintenance off`;
 }
 
-/** Whether a transaction that was answered is not here. */
+/** Returns whether a transaction that was answered is not here. */
 async function lostOf(
   query: Ask,
   {

@@ -169,7 +169,7 @@ const gridColumns = 24;
 const sizes = { stat: { w: 4, h: 4 }, timeseries: { w: 8, h: 8 } } as const;
 const datasource = { type: 'prometheus', uid: '$datasource' };
 
-/** `docs/monitoring/baton-dashboard.json`, as Grafana (9 or later) imports it. */
+/** Makes `docs/monitoring/baton-dashboard.json`, as Grafana (9 or later) imports it. */
 export function dashboard(): Readonly<Record<string, unknown>> {
   const at = { x: 0, y: 0, h: 0 };
   const placed = panels.map((panel, index) => {

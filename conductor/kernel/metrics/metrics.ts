@@ -63,7 +63,7 @@ interface MetricsContext {
   readonly log: Log;
 }
 
-/** The state that a flow ends in, by the state in which its last step ended. */
+/** Returns the state that a flow ends in, by the state in which its last step ended. */
 function endStateOf(flow: Pick<FlowRow, 'state'>): 'succeeded' | 'failed' | 'aborted' {
   if (flow.state === 'failing') return 'failed';
   return flow.state === 'aborting' ? 'aborted' : 'succeeded';
@@ -99,7 +99,7 @@ export function countHop(context: MetricsContext, session: Pick<AgentSessionRow,
   }
 }
 
-/** Hosts' clocks may differ a little from the database's: no time is negative. */
+/** Returns the seconds since a moment, and none below 0: hosts' clocks may differ a little from the database's. */
 function secondsSince(context: MetricsContext, moment: Date | null): number {
   if (!moment) return 0;
   return Math.max(0, context.clock.now().getTime() - moment.getTime()) / 1000;

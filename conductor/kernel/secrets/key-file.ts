@@ -23,7 +23,7 @@ export function keyFileProblems(settings: {
 }
 
 /**
- * The keys of the configuration: those of the file that it names, else the private server's own, made at its first
+ * Loads the keys of the configuration: those of the file that it names, else the private server's own, made at its first
  * start. The caller must hold the lock of the data directory.
  * @throws AppError `invalid_argument` naming file and line.
  */
@@ -64,7 +64,7 @@ async function readKeyFile(file: string, what: string): Promise<Secrets> {
 }
 
 /**
- * Keys of 32 bytes as base64, a line each; empty lines and `#` lines are skipped.
+ * Parses keys of 32 bytes as base64, a line each; empty lines and `#` lines are skipped.
  * @throws AppError `invalid_argument` naming the line, never its text.
  */
 export function parseKeys(text: string, what: string): Buffer[] {

@@ -4,7 +4,7 @@ import { AppError, errorChain, errorCode, faultOf, inSituation, isRetryable } fr
 import { type Hide, mask } from '#shared/secret-words.ts';
 import { maskUrlLogins } from '#shared/url-logins.ts';
 
-/** The document as it may be shown: secrets, at any depth, as `******`, sealed or not; nothing is opened for it. */
+/** Returns the document as it may be shown: secrets, at any depth, as `******`, sealed or not; nothing is opened for it. */
 export function maskDocument(
   document: Readonly<Record<string, unknown>>,
   secretSettings?: ReadonlySet<string>,
@@ -38,8 +38,8 @@ function maskValue(value: unknown, key: string, secretSettings: ReadonlySet<stri
 }
 
 /**
- * The document with what it had before in place of `******`: a client that read that and wrote it back did not mean to
- * change the secret. Entries of lists are identified by their places.
+ * Returns the document with what it had before in place of `******`: a client that read that and wrote it back did not mean
+ * to change the secret. Entries of lists are identified by their places.
  */
 export function keepMasked(
   after: Readonly<Record<string, unknown>>,
@@ -66,7 +66,7 @@ function kept(after: unknown, before: unknown): unknown {
     : keepMasked(after as Record<string, unknown>, before as Record<string, unknown>);
 }
 
-/** The same error, or one of the same code in its place where some layer of it repeats a secret. */
+/** Returns the same error, or one of the same code in its place where some layer of it repeats a secret. */
 export function errorWithout(hide: Hide, error: unknown): unknown {
   const chain = errorChain(error);
   const masked = hide(chain);
@@ -77,7 +77,7 @@ export function errorWithout(hide: Hide, error: unknown): unknown {
   return inSituation(same, { code, subject: subject === undefined ? undefined : hide(subject) });
 }
 
-/** The value with the texts in it, at any depth, without secrets. */
+/** Returns the value with the texts in it, at any depth, without secrets. */
 export function valueWithout(hide: Hide, value: unknown): unknown {
   if (typeof value === 'string') return hide(value);
   if (Array.isArray(value)) return value.map((each: unknown) => valueWithout(hide, each));

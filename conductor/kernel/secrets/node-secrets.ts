@@ -72,7 +72,7 @@ export function openAgentToken(secrets: Secrets, session: Pick<AgentSessionRow, 
   return secrets.open(session.token, nodePlace(session.nodeUuid, 'agent_token'));
 }
 
-/** All that others may repeat of what they are sent about a node. */
+/** Returns all that others may repeat of what they are sent about a node. */
 export function nodeSecretTexts(
   secrets: Secrets,
   node: Pick<NodeRow, 'uuid'> & Partial<NodeDocuments>,

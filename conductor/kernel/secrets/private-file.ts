@@ -2,8 +2,8 @@ import { open } from 'node:fs/promises';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /**
- * The text of a file that only the conductor may read: a key, a token. The group may read it where root is its owner and the
- * conductor is not root, as PostgreSQL has it for its keys: so Kubernetes and Debian's `ssl-cert` hand them out.
+ * Reads the text of a file that only the conductor may read: a key, a token. The group may read it where root is its owner
+ * and the conductor is not root, as PostgreSQL has it for its keys: so Kubernetes and Debian's `ssl-cert` hand them out.
  * @throws AppError `invalid_argument` when others can read or write it, else what reading it throws.
  */
 export async function readPrivateFile(file: string): Promise<string> {

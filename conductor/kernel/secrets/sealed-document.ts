@@ -14,7 +14,7 @@ interface SealOptions {
 }
 
 /**
- * The document with its secrets sealed where they stand: values under secret keys whole, of any type, and logins of
+ * Makes the document with its secrets sealed where they stand: values under secret keys whole, of any type, and logins of
  * URLs. What is sealed already stays.
  */
 export function sealDocument(
@@ -73,7 +73,7 @@ export function openDocument(secrets: Secrets, document: Document, place: Docume
 }
 
 /**
- * Sealed again with the first key where another has sealed it, or nobody.
+ * Seals values again with the first key where another key has sealed them, or none.
  * @param onClosed called for each value whose key is missing, which stays as it is
  */
 export function resealDocument(
@@ -105,8 +105,8 @@ export function resealText(secrets: Secrets, text: string, place: string, onClos
 }
 
 /**
- * All secrets of a document, in clear, so that they can be distinguished from harmless words (`mask-document.ts`). Those whose key
- * is missing are left out: nobody was sent them.
+ * Returns all secrets of a document, in clear, so that they can be distinguished from harmless words (`mask-document.ts`).
+ * Those whose key is missing are left out: nobody was sent them.
  */
 export function secretTexts(secrets: Secrets, document: Document, place: DocumentPlace): string[] {
   const texts: string[] = [];
@@ -132,7 +132,7 @@ function textsOf(secrets: Secrets, text: string, where: string): string[] {
   return texts;
 }
 
-/** All texts and numbers in a value. Pure. */
+/** Returns all texts and numbers in a value. Pure. */
 export function stringsOf(value: unknown): string[] {
   if (typeof value === 'string') return [value];
   if (typeof value === 'number') return [String(value)];

@@ -37,7 +37,7 @@ export function isSealed(value: unknown): value is string {
   return typeof value === 'string' && value.startsWith(mark) && wholeSealed.test(value);
 }
 
-/** Whether somebody tries to write what only Baton writes. */
+/** Returns whether somebody tries to write what only Baton writes. */
 export function looksSealed(text: string): boolean {
   return text.startsWith(mark) || sealedForm.test(text);
 }

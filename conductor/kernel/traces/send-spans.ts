@@ -78,7 +78,7 @@ function spanOf(span: Span): Record<string, unknown> {
   };
 }
 
-/** 64-bit numbers are texts in it. */
+/** Returns nanoseconds as text, which is how OTLP's JSON writes 64-bit numbers. */
 const nanosOf = (time: Date): string => `${time.getTime()}000000`;
 
 function attributesOf(attributes: Readonly<Record<string, Value | null>>): unknown[] {

@@ -73,7 +73,7 @@ export function traceProblems(env: TraceEnvironment): string[] {
   return describeSettingProblems(Used.safeParse(env).error?.issues ?? [], Used.shape, env);
 }
 
-/** From settings without problems; `undefined` = no traces. */
+/** Reads the configuration from settings without problems; `undefined` = no traces. */
 export function readTraceConfig(
   env: TraceEnvironment & { readonly BATON_CONDUCTOR_NAME: string },
   version: string,
@@ -96,7 +96,9 @@ export function readTraceConfig(
   };
 }
 
-/** W3C Baggage without properties, as OpenTelemetry reads these settings. `undefined` = it is none. */
+/**
+ * Parses W3C Baggage without properties, in OpenTelemetry's way of reading these settings. `undefined` = the text is none.
+ */
 function parsePairs(text: string): Record<string, string> | undefined {
   const pairs = text.split(',').filter((pair) => pair.trim() !== '');
   const parsed = pairs.map((pair) => /^\s*([^\s=]+)\s*=\s*(.*?)\s*$/.exec(pair));

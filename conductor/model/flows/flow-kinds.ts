@@ -223,12 +223,12 @@ export const flowKinds: Readonly<Record<FlowKindName, FlowKind>> = {
   },
 };
 
-/** Whether the kind leaves the node's state alone: it is about the clusters that the node is part of. */
+/** Returns whether the kind leaves the node's state alone: it is about the clusters that the node is part of. */
 export function isBesideStates(kind: FlowKind): boolean {
   return Object.keys(kind.events).length === 0;
 }
 
-/** Where a failure leaves the node; `undefined` = where it was. */
+/** Returns the state in which a failure leaves the node; `undefined` = the one in which it was. */
 export function restsIn({ during, events }: FlowKind): ProvisionState | undefined {
   return during && events.fail && nextProvisionState(during, events.fail);
 }

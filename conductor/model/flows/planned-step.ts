@@ -36,7 +36,7 @@ export interface PluginTaskRef {
   readonly timeout?: number | undefined;
 }
 
-/** `plugin ntp: task 2 (post_deployment/100)` */
+/** Writes `plugin ntp: task 2 (post_deployment/100)` */
 export function pluginTaskTitle({ plugin, task, place }: PluginTaskRef): string {
   return `plugin ${plugin}: task ${task} (${place})`;
 }
@@ -50,7 +50,7 @@ export function stepTitle(step: {
   return step.plugin ? pluginTaskTitle(step.plugin) : stepKey(step);
 }
 
-/** `deploy.write_image`, `power.power_off (clean-up)`, `plugin ntp: task 2 (post_deployment/100)`. */
+/** Writes `deploy.write_image`, `power.power_off (clean-up)`, `plugin ntp: task 2 (post_deployment/100)`. */
 export function stepName(step: Parameters<typeof stepTitle>[0] & { readonly phase: string }): string {
   return `${stepTitle(step)}${step.phase === 'cleanup' ? ' (clean-up)' : ''}`;
 }
@@ -107,8 +107,8 @@ export interface PlanFacts {
 
 /** Ironic's key of a step: interface and name. */
 /**
- * Whether the machine is powered off and on by what follows, without the ramdisk: as good as the reboot that a step asks for,
- * and minutes shorter.
+ * Returns whether the machine is powered off and on by what follows, without the ramdisk: as good as the reboot that a step
+ * asks for, and minutes shorter.
  */
 export function isPowerCycle(rest: readonly { readonly step: string; readonly args?: JsonObject }[]): boolean {
   const [next] = rest;
@@ -185,8 +185,8 @@ export interface SkipFacts {
 const asked: ReadonlySet<string> = new Set(['request', 'template', 'plugin'] satisfies FlowStepOrigin[]);
 
 /**
- * Why a step of a flow may not be left out; `undefined` = it may. Without the conductor's, the drivers' and the agent's own
- * a node would come out as something else than its flow says, half-deployed or not erased. Pure.
+ * Explains why a step of a flow may not be left out; `undefined` = it may. Without the conductor's, the drivers' and the
+ * agent's own a node would come out as something else than its flow says, half-deployed or not erased. Pure.
  */
 export function whyNotSkipped({ phase, origin, step, state, inBand, runAgain }: SkipFacts): string | undefined {
   if (phase !== 'main' || !asked.has(origin) || step === 'write_image')

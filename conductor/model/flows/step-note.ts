@@ -39,7 +39,7 @@ export function describeOutput(output: unknown, isBroken = false): string | unde
   return `${sensors.length} sensors: ${shown}`;
 }
 
-/** Whether a step has left its reset to a later one, and its settings are not known to hold. Pure. */
+/** Returns whether a step has left its reset to a later one, and its settings are not known to hold. Pure. */
 export function awaitsReset(output: unknown): boolean {
   const left = Left.safeParse(output).data;
   return left !== undefined && left.asked !== 'held';
@@ -57,7 +57,7 @@ export function describeLost(output: unknown): string | undefined {
     : `by the reset of ${left.left_to}; its settings are not known to hold`;
 }
 
-/** `CPU 1 Temp is warning (92.5 Cel)` */
+/** Writes `CPU 1 Temp is warning (92.5 Cel)` */
 export function describeSensor(sensor: z.infer<typeof Sensors>['sensors'][number]): string {
   const { name, value, unit, health } = sensor;
   const reading = value === null ? '' : ` (${value}${unit === null ? '' : ` ${unit}`})`;

@@ -29,7 +29,7 @@ export function tlvIdentities(document: unknown): TlvIdentities {
   return { macs, addresses: ofType(8, managementByIpv4), serials: ofType(127, inventoryOfMed) };
 }
 
-/** The TLV's value with another management address. @param other gives it */
+/** Returns the TLV's value with another management address. @param other gives it */
 export function withOtherAddress(value: string, other: (address: string) => string): string {
   const [, head = '', digits = '', rest = ''] = managementByIpv4.exec(value) ?? [];
   const address = [...Buffer.from(digits, 'hex')].join('.');
@@ -37,7 +37,7 @@ export function withOtherAddress(value: string, other: (address: string) => stri
   return head + Buffer.from(other(address).split('.').map(Number)).toString('hex') + rest;
 }
 
-/** The TLV's value with another serial number. @param other gives it */
+/** Returns the TLV's value with another serial number. @param other gives it */
 export function withOtherSerial(value: string, other: (serial: string) => string): string {
   const [, head = '', text = ''] = inventoryOfMed.exec(value) ?? [];
   return head + Buffer.from(other(Buffer.from(text, 'hex').toString('latin1')), 'latin1').toString('hex');

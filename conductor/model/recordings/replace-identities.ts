@@ -65,7 +65,7 @@ export function replaceIdentities(texts: Readonly<Record<string, string>>): Reco
   return Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, replace(text)]));
 }
 
-/** `5000c500a1b2c3d4` → `5000c50aaaaaaa01`, `S4EVNF0M123456` → `AAAAAAAAAAAA01`. */
+/** Replaces `5000c500a1b2c3d4` → `5000c50aaaaaaa01`, `S4EVNF0M123456` → `AAAAAAAAAAAA01`. */
 function otherSerial(value: string, number: number): string {
   const digits = String(number).padStart(2, '0');
   const kept = wwnDigits.test(value) ? value.slice(0, makersDigits) : '';
@@ -73,7 +73,7 @@ function otherSerial(value: string, number: number): string {
   return kept + digits.padStart(Math.max(value.length - kept.length, 4), filler);
 }
 
-/** WWNs are written in large and in small letters. */
+/** Replaces all of a text, in capital and in small letters, as WWNs are written. */
 function replaceAll(text: string, value: string, other: string): string {
   return wwnDigits.test(value) ? text.replaceAll(new RegExp(value, 'gi'), other) : text.replaceAll(value, other);
 }
@@ -108,7 +108,7 @@ function numbered(make: (value: string, number: number) => string) {
 
 const digitsOf = (mac: string): string => mac.toLowerCase().replaceAll(/[:.-]/g, '');
 
-/** `00005e005301` as `00:00:5e:00:53:01`, `00-00-…` or `0000.5e00.5301`. */
+/** Writes `00005e005301` as `00:00:5e:00:53:01`, `00-00-…` or `0000.5e00.5301`. */
 function likeWritten(value: string, digits: string): string {
   const [mark = ':'] = /[:.-]/.exec(value) ?? [];
   const written = (digits.match(mark === '.' ? /.{4}/g : /.{2}/g) ?? []).join(mark);
@@ -130,7 +130,7 @@ function identitiesIn(text: string): string[] {
   });
 }
 
-/** `null`: it is no JSON. */
+/** Parses JSON; `null`: the text is none. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -149,7 +149,10 @@ function identitiesOf(value: unknown, key: string): string[] {
 
 const ownRule = new RegExp(`^(?:${uuid.source}|${macs.source})$`, 'i');
 
-/** UUIDs and MAC addresses have their own rules; short words are in other words, too. */
+/**
+ * Recognizes a text that is the machine's own. UUIDs and MAC addresses have rules of their own; short words are parts of
+ * other words, too.
+ */
 function isOwn(value: string): boolean {
   const isNone = isPlaceholder(value) || (wwnDigits.test(value) && isPlaceholderWwn(value));
   return value.length >= 4 && !isNone && !ownRule.test(value);

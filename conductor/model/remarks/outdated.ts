@@ -20,7 +20,7 @@ function remedyOf(what: string, all: readonly string[]): Remedy {
   return what === 'driver_info' && !all.includes('driver') ? remedies[0] : renewalAdvice;
 }
 
-/** `properties/rack, traits`: what this action would change. `undefined` = nothing. */
+/** Lists the fields that this action would change, `properties/rack, traits`. `undefined` = nothing. */
 function changedBy(remedy: Remedy, differs: readonly string[]): string | undefined {
   const changed = differs.filter((what) => remedyOf(what, differs) === remedy);
   return changed.length === 0 ? undefined : changed.join(', ');
@@ -38,13 +38,13 @@ function differencesIn(remark: Remark | null | undefined): readonly string[] {
   return Array.isArray(differs) ? (differs as readonly string[]) : [];
 }
 
-/** Whether the node was left as it had been deployed, although its documents differ. Pure. */
+/** Returns whether the node was left as it had been deployed, although its documents differ. Pure. */
 export function isOutdated(remark: Remark | null | undefined): boolean {
   return differencesIn(remark).length > 0;
 }
 
 /**
- * `2 nodes stay as they were deployed although their documents differ: n1 (driver), n2 (traits): …`, a line for each
+ * Writes `2 nodes stay as they were deployed although their documents differ: n1 (driver), n2 (traits): …`, a line for each
  * action that brings them in line; nothing of none. Pure.
  */
 export function describeOutdated(

@@ -12,29 +12,29 @@ export interface Remark {
 
 export type RemarkValue = string | number | boolean | null | undefined | readonly string[] | readonly number[] | Remark;
 
-/** Text that is not ours to take apart: an error's chain, what an earlier release has stored. */
+/** Makes a remark of a plain text: an error's chain, or words that an earlier release has stored. */
 export function textRemark(text: string): Remark {
   return { code: 'text', arguments: { text } };
 }
 
-/** Whether a value that was stored or answered is a remark. Pure. */
+/** Returns whether a value that was stored or answered is a remark. Pure. */
 export function isRemark(value: unknown): value is Remark {
   if (typeof value !== 'object' || value === null || !('code' in value) || !('arguments' in value)) return false;
   return typeof value.code === 'string' && typeof value.arguments === 'object' && value.arguments !== null;
 }
 
-/** The remark that an error is, beside its message (`details.remark`). Pure. */
+/** Returns the remark that an error is, beside its message (`details.remark`). Pure. */
 export function remarkOf({ details }: { readonly details: Readonly<Record<string, unknown>> }): Remark | undefined {
   return isRemark(details['remark']) ? details['remark'] : undefined;
 }
 
-/** A remark and those that it quotes. Pure. */
+/** Returns a remark and those that it quotes. Pure. */
 export function withQuoted(remark: Remark): Remark[] {
   return [remark, ...Object.values(remark.arguments).filter(isRemark).flatMap(withQuoted)];
 }
 
 /**
- * Equal of two remarks between which nothing has happened: seconds and counts go on by themselves. Pure.
+ * Returns a key that is equal for two remarks between which nothing has happened, whatever their seconds and counts. Pure.
  * @param progress names of arguments whose figures do count
  */
 export function progressKey(remark: Remark, progress: readonly string[] = []): string {

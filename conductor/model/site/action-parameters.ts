@@ -137,7 +137,7 @@ export type SiteDefaults = Pick<
   | 'etcd-ready-timeout'
 >;
 
-/** Seconds for each step of a decommission, with the seed's defaults. Pure. */
+/** Returns the seconds for each step of a decommission, with the seed's defaults. Pure. */
 export function timeoutsOf(given: ActionParameters): DecommissionTimeouts {
   const { clearLabelsTimeout, removeEtcdTimeout, etcdReadyTimeout } = decommissionTimeouts;
   const drainTimeout = given['drain-node-timeout'] ?? decommissionTimeouts.drainTimeout;

@@ -115,7 +115,7 @@ export const actionSorts = [
   actionNames.filter((name) => actionTable[name].looksOnly === true),
 ] as const;
 
-/** The actions that this one can't run beside, itself among them. */
+/** Returns the actions that this one can't run beside, itself among them. */
 export function actionsLike(name: ActionName): readonly ActionName[] {
   return actionSorts[actionTable[name].looksOnly === true ? 1 : 0];
 }

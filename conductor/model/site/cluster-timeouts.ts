@@ -8,7 +8,7 @@ export const nodeStepDefaults = {
   removeFromClusterTimeout: 120,
 } as const;
 
-/** Seconds that each pod gets where nobody says: half of the drain's, as in the seed, whose 1,800 are the most. Pure. */
+/** Returns the seconds that each pod gets by default: half of the drain's, as in the seed, and 1,800 at most. Pure. */
 export function drainGracePeriod(drainTimeout: number): number {
   return Math.min(nodeStepDefaults.drainGracePeriod, Math.max(1, Math.floor(drainTimeout / 2)));
 }

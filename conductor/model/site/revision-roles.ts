@@ -22,7 +22,7 @@ export function parseRole(text: string): RevisionRole | undefined {
 /** Which of a site's revisions: by its role now, or by its number; 0 = nothing at all. */
 export type SiteVersion = RevisionRole | number;
 
-/** A role as `parseRole` takes it, or a number; `undefined` for anything else. */
+/** Parses a role as `parseRole` takes it, or a number; `undefined` for anything else. */
 export function parseVersion(text: string): SiteVersion | undefined {
   return /^\d{1,9}$/.test(text) ? Number(text) : parseRole(text);
 }

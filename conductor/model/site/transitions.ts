@@ -8,12 +8,12 @@ export function statesOf<State extends string>(
   return Object.keys(table) as [State, ...State[]];
 }
 
-/** The states from which `to` can be reached in one step: what a statement that moves a row there asks for. */
+/** Returns the states from which `to` can be reached in one step: what a statement that moves a row there asks for. */
 export function statesBefore<State extends string>(table: Transitions<State>, to: State): State[] {
   return statesOf(table).filter((state) => table[state].includes(to));
 }
 
-/** Nothing follows. */
+/** Checks that no state follows. */
 export function isFinal<State extends string>(table: Transitions<State>, state: State): boolean {
   return table[state].length === 0;
 }

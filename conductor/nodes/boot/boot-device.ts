@@ -19,7 +19,7 @@ export async function setLastingBootDevice(
 }
 
 /**
- * Before a boot: sets the remembered device again. One that somebody has set for the next boot comes first. Without it
+ * Sets the remembered boot device again, before a boot. One that somebody has set for the next boot comes first. Without it
  * the machine may still boot as it should: a failure is logged, as Ironic does (`restore_boot_device`).
  */
 export async function renewBootDevice(

@@ -78,7 +78,7 @@ export function noteBootEvent(
   );
 }
 
-/** In their order. */
+/** Lists boot events in their order. */
 export function listBootEvents(
   db: Queryable,
   nodeUuid: string,

@@ -4,51 +4,53 @@ import type { BootMode } from '#conductor/model/power-and-boot.ts';
 import type { Log } from '#shared/log.ts';
 
 /**
- * Ironic's capabilities, `name:value,name:value`, with one of them replaced. An object, which some operators write in
- * its place, becomes text too.
+ * Returns Ironic's capabilities, `name:value,name:value`, with one of them replaced. An object, which some operators write
+ * in its place, becomes text too.
  */
 export function withCapability(capabilities: unknown, name: string, value: string): string {
   return [...others(capabilities, name), `${name}:${value}`].join(',');
 }
 
-/** The same without it. */
+/** Returns Ironic's capabilities without one of them. */
 export function withoutCapability(capabilities: unknown, name: string): string {
   return others(capabilities, name).join(',');
 }
 
 function others(capabilities: unknown, name: string): string[] {
-  return listed(capabilities)
-    .map((each) => each.trim())
-    .filter((each) => each !== '' && !each.startsWith(`${name}:`));
+  return parseCapabilities(capabilities)
+    .filter(([each]) => each !== name)
+    .map(([each, value]) =>
+      value === undefined ? each : `${each}:${typeof value === 'string' ? value : JSON.stringify(value)}`,
+    );
 }
 
-function listed(capabilities: unknown): readonly string[] {
-  if (typeof capabilities === 'string') return capabilities.split(',');
-  if (typeof capabilities !== 'object' || capabilities === null) return [];
-  return Object.entries(capabilities).map(([key, value]) => `${key}:${String(value)}`);
+/** Parses `"boot_mode:uefi,secure_boot:true"`, or an object; a word without a colon has no value. */
+function parseCapabilities(capabilities: unknown): readonly (readonly [name: string, value: unknown])[] {
+  if (typeof capabilities === 'object' && capabilities !== null) return Object.entries(capabilities);
+  if (typeof capabilities !== 'string') return [];
+  return capabilities
+    .split(',')
+    .map((pair) => pair.trim())
+    .filter((pair) => pair !== '')
+    .map((pair) => {
+      const [name = '', ...value] = pair.split(':');
+      return [name.trim(), value.length === 0 ? undefined : value.join(':').trim()];
+    });
 }
 
-/** `capabilities`: `"boot_mode:uefi,secure_boot:true"` as text, or an object. */
-function capabilitiesOf(value: unknown): Record<string, unknown> {
-  if (typeof value === 'object' && value !== null) return value as Record<string, unknown>;
-  if (typeof value !== 'string') return {};
-  const pairs = value.split(',').flatMap((pair) => {
-    const colon = pair.indexOf(':');
-    return colon < 0 ? [] : [[pair.slice(0, colon).trim(), pair.slice(colon + 1).trim()] as const];
-  });
-  return Object.fromEntries(pairs);
-}
-
-/** A capability that the operator asks for: `instance_info.capabilities` over `properties.capabilities`. */
+/** Returns a capability that the operator asks for: `instance_info.capabilities` over `properties.capabilities`. */
 export function capabilityOf(node: Pick<NodeRow, 'instanceInfo' | 'properties'>, name: string): unknown {
-  return (
-    capabilitiesOf(node.instanceInfo['capabilities'])[name] ?? capabilitiesOf(node.properties['capabilities'])[name]
-  );
+  return capabilityIn(node.instanceInfo['capabilities'], name) ?? capabilityIn(node.properties['capabilities'], name);
+}
+
+/** Finds a capability; of several with one name the last. */
+function capabilityIn(capabilities: unknown, name: string): unknown {
+  return parseCapabilities(capabilities).findLast(([each, value]) => each === name && value !== undefined)?.[1];
 }
 
 /**
- * The boot mode that the operator asks for; else the machine's own, as last read or set, as in Ironic (`sync_boot_mode`),
- * so that booting leaves it alone; UEFI where neither is known.
+ * Returns the boot mode that the operator asks for; else the machine's own, as last read or set, as in Ironic
+ * (`sync_boot_mode`), so that booting leaves it alone; UEFI where neither is known.
  */
 export function bootModeOf(node: Pick<NodeRow, 'instanceInfo' | 'properties' | 'bootMode'>): BootMode {
   const asked = capabilityOf(node, 'boot_mode') ?? node.bootMode;
@@ -58,8 +60,8 @@ export function bootModeOf(node: Pick<NodeRow, 'instanceInfo' | 'properties' | '
 export type FirmwareBootColumns = Partial<Pick<NodeRow, 'bootMode' | 'secureBoot'>>;
 
 /**
- * Boot mode and secure boot as the BMC reports them, for the node's row; nothing where the driver can't ask. Nobody's
- * work depends on them: a BMC that fails here leaves what was read before, and the log says so.
+ * Reads boot mode and secure boot from the BMC, for the node's row; nothing where the driver can't ask. Nobody's work
+ * depends on them: a BMC that fails here leaves what was read before, and the log says so.
  */
 export async function readFirmwareBoot(
   bmc: Bmc,

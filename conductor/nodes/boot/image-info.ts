@@ -11,14 +11,14 @@ type ImageNode = Pick<NodeRow, 'uuid' | 'instanceInfo' | 'properties' | 'bootMod
 /** Formats that the agent can write; `gpt` is Ironic's word for a raw image with a partition table. */
 export const imageFormats: readonly string[] = ['raw', 'qcow2', 'gpt'];
 
-/** Which kind of image it is (agent-protocol.md §6.2). */
+/** Returns which kind of image it is (agent-protocol.md §6.2). */
 export function isPartitionImage(info: Readonly<Record<string, unknown>>): boolean {
   const type = info['image_type'];
   return type === 'partition' || (type !== 'whole-disk' && Boolean(info['kernel']) && Boolean(info['ramdisk']));
 }
 
 /**
- * The `image_info` argument of `write_image` from `instance_info` (agent-protocol.md §6.1).
+ * Makes the `image_info` argument of `write_image` from `instance_info` (agent-protocol.md §6.1).
  * @throws AppError `invalid_argument` naming the missing or wrong field.
  */
 export function buildImageInfo(node: ImageNode): Record<string, unknown> {
@@ -123,7 +123,10 @@ function ephemeralFormat(info: ImageNode['instanceInfo']): string {
 
 const ephemeralFormats: readonly string[] = ['ext2', 'ext3', 'ext4', 'vfat'];
 
-/** `instance_info.capabilities` asks for it, as in Ironic; without it the agent goes by the boot mode. */
+/**
+ * Returns the disk label that `instance_info.capabilities` asks for, as in Ironic; without one the agent goes by the boot
+ * mode.
+ */
 function diskLabelOf(node: ImageNode): string | undefined {
   const label = capabilityOf(node, 'disk_label');
   if (label === undefined) return undefined;
@@ -169,7 +172,7 @@ const fetchedFields = [
 ];
 
 /**
- * Whether the machine may fetch what its instance is made of: it can reach networks that the caller must not.
+ * Returns whether the machine may fetch what its instance is made of: it can reach networks that the caller must not.
  * @throws AppError `forbidden` naming the field (`BATON_IMAGE_URL_ALLOW`).
  */
 export function checkImageUrls(instanceInfo: JsonObject, rules: OutboundRules): void {

@@ -13,7 +13,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 import { type DiskIdentity, OsDisk, type SkippedDisk, skipReasons } from '#shared/wire/erase-result.ts';
 
 /**
- * The disk, or the disks of the array, that an image was written to: pure. `undefined` = the inventory does not list
+ * Returns the disk, or the disks of the array, that an image was written to: pure. `undefined` = the inventory does not list
  * which disks the device is made.
  * @param device as the agent named it in the boot that the inventory is of, `/dev/sda`, `/dev/md0`
  */
@@ -43,7 +43,10 @@ function identify(disk: KnownDisk): DiskIdentity {
   };
 }
 
-/** Device in what Ironic's and our agent answer a write with: `image (demo) written to device /dev/sda root_uuid=…`. */
+/**
+ * Reads the device in the words with which Ironic's and our agent answer a write: `image (demo) written to device /dev/sda
+ * root_uuid=…`.
+ */
 export function writtenDevice(output: unknown): string | undefined {
   return typeof output === 'string'
     ? /\bon device (\/\S+)|\bto device (\/\S+)/.exec(output)?.slice(1).find(Boolean)
@@ -51,8 +54,8 @@ export function writtenDevice(output: unknown): string | undefined {
 }
 
 /**
- * The disk that `properties.root_device` names for a node of which none was recorded. A hint like a size or "the first"
- * names none: what it chooses depends on what the disks have become.
+ * Returns the disk that `properties.root_device` names for a node of which none was recorded. A hint like a size or "the
+ * first" names none: what it chooses depends on what the disks have become.
  * @throws AppError `storage_error` saying why no disk is named; `invalid_argument` for bad hints
  */
 export function osDiskByHints(disks: readonly KnownDisk[], properties: Readonly<Record<string, unknown>>): OsDisk {
@@ -73,7 +76,7 @@ export function osDiskByHints(disks: readonly KnownDisk[], properties: Readonly<
   throw refusal(`${none}, and properties.root_device names ${named}`);
 }
 
-/** A hint that names one value: `abc`, `s== abc`. */
+/** Returns a hint that names one value: `abc`, `s== abc`. */
 function plainText(hint: unknown): string | undefined {
   if (typeof hint !== 'string') return undefined;
   const text = hint.replace(/^\s*s==\s*/, '').trim();
@@ -120,7 +123,8 @@ export function sparedDisks(skipped: readonly SkippedDisk[]): readonly SparedDis
 }
 
 /**
- * Before anything is touched: a disk that can't be put on the skip list would be as free as any to the next deploy.
+ * Refuses, before anything is touched, a disk that can't be put on the skip list: to the next deploy it would be as free as
+ * any.
  * @param disks as a ramdisk has just reported them
  * @throws AppError `storage_error` naming it, or because the disk of the operating system is not there
  */
@@ -152,9 +156,9 @@ export function requireIdentifiedDisks(disks: readonly KnownDisk[], osDisk: OsDi
 }
 
 /**
- * The node's properties with what a wipe has preserved on the skip list (agent-protocol.md §6.6): without it cleaning
- * would erase such a disk, and the next deploy could take it for the root device or for an array, when names or sizes are
- * alike. Pure.
+ * Returns the node's properties with what a wipe has preserved on the skip list (agent-protocol.md §6.6): without it
+ * cleaning would erase such a disk, and the next deploy could take it for the root device or for an array, when names or
+ * sizes are alike. Pure.
  */
 export function withSparedDisks(
   properties: JsonObject,

@@ -8,8 +8,8 @@ import { isUuid } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /**
- * How a machine that is on comes into the ramdisk: through its firmware, or by kexec from a system that cooperates. That
- * system's word moves its ports to the ramdisk's network, so that `instance_info`, which lessees write, has no say.
+ * Returns how a machine that is on comes into the ramdisk: through its firmware, or by kexec from a system that cooperates.
+ * That system's word moves its ports to the ramdisk's network, so that `instance_info`, which lessees write, has no say.
  * @throws AppError `invalid_argument` for another value
  */
 export function ramdiskBootOf({ driverInfo }: Pick<NodeRow, 'driverInfo'>): 'power' | 'kexec' {
@@ -19,7 +19,7 @@ export function ramdiskBootOf({ driverInfo }: Pick<NodeRow, 'driverInfo'>): 'pow
 }
 
 /**
- * Whether the node keeps its ramdisk running between flows: the conductor's setting, or `driver_info.fast_track`.
+ * Returns whether the node keeps its ramdisk running between flows: the conductor's setting, or `driver_info.fast_track`.
  * @throws AppError `invalid_argument` for a value that is neither true nor false.
  */
 export function isFastTracked(config: Pick<NodesConfig, 'fastTrack'>, node: Pick<NodeRow, 'driverInfo'>): boolean {
@@ -44,7 +44,8 @@ interface Uses {
 }
 
 /**
- * `driver_info.deploy_kernel` and `deploy_ramdisk`, where nodes may have one (`BATON_NODE_RAMDISKS`) and boot over iPXE.
+ * Reads the node's own ramdisk, `driver_info.deploy_kernel` and `deploy_ramdisk`, where nodes may have one
+ * (`BATON_NODE_RAMDISKS`) and boot over iPXE.
  * @throws AppError `invalid_argument` where they are wrong: another ramdisk would clean the machine in another way
  */
 export function nodeRamdisk(uses: Uses, node: RamdiskNode): NodeRamdisk | undefined {
@@ -77,7 +78,10 @@ interface ReadRamdisk {
   readonly instead?: string;
 }
 
-/** Nodes that came from Ironic may name images of Glance. What is booted is in a script that anybody may read. */
+/**
+ * Reads the node's own ramdisk. Nodes that came from Ironic may name images of Glance, in whose place the conductor's ramdisk
+ * is booted. URLs stand in a boot script that anybody may read, so that those with a login are refused.
+ */
 function readRamdisk({ config, secrets }: Uses, node: RamdiskNode): ReadRamdisk {
   if (!config.nodeRamdisks || bootsFromVirtualMedia(node) || bootsByHttp(node)) return {};
   const { deploy_kernel, deploy_ramdisk } = node.driverInfo;

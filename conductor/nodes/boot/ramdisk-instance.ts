@@ -6,7 +6,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 
 type InstanceNode = Parameters<typeof interfaceOf>[0] & Pick<NodeRow, 'instanceInfo'>;
 
-/** Nothing is written to a disk: the instance is booted from a ramdisk or an ISO each time. */
+/** Checks whether the instance is booted from a ramdisk or an ISO each time, so that nothing is written to a disk. */
 export function runsFromRamdisk(node: Parameters<typeof interfaceOf>[0]): boolean {
   return interfaceOf(node, 'deploy') === 'ramdisk';
 }
@@ -47,7 +47,7 @@ export function ramdiskInstance(node: InstanceNode): BootedInstance {
   };
 }
 
-/** iPXE and BMCs take it as it is. */
+/** Returns a URL that iPXE and BMCs fetch unchanged. */
 function fetchedUrl(info: JsonObject, field: string, place = 'instance_info'): string {
   const value = info[field];
   if (typeof value === 'string' && /^https?:\/\/[\x21-\x7e]+$/.test(value) && !value.includes('${')) return value;

@@ -73,7 +73,7 @@ function moveBy(
   return { provisionState: next, targetProvisionState: target, lastError };
 }
 
-/** The refusal of a verb or an event that the node's state does not have, with those that it has. */
+/** Returns the refusal of a verb or an event that the node's state does not have, with those that it has. */
 export function impossibleEvent(
   { uuid, provisionState, fault }: Pick<NodeRow, 'uuid' | 'provisionState' | 'fault'>,
   action: string,
@@ -85,7 +85,7 @@ export function impossibleEvent(
   );
 }
 
-/** Waiting and resuming are in the flow's own log. */
+/** Notes an event in the node's history, except waiting and resuming, which are in the flow's own log. */
 async function note(
   tx: Transaction,
   { uuid: nodeUuid, provisionState: from }: Pick<NodeRow, 'uuid' | 'provisionState'>,

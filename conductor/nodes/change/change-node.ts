@@ -39,7 +39,10 @@ export function withDriverDefaults(patch: JsonPatch): JsonPatch {
   return [...interfaceKinds.map(back), ...patch];
 }
 
-/** For a node that gets this driver: its defaults in place of interfaces that nobody chose, and of those that it does not have. */
+/**
+ * Gives a node that gets this driver the driver's defaults, in place of interfaces that nobody chose, and of those that the
+ * driver does not have.
+ */
 export function followDriver(
   driver: string,
   node: Pick<NodeRow, 'driver' | 'networkInterface' | 'deployInterface' | 'interfaces'>,
@@ -122,7 +125,7 @@ function checkName(name: string | null | undefined, version: number): void {
 }
 
 /**
- * `PATCH /v1/nodes/{node}` in one transaction.
+ * Serves `PATCH /v1/nodes/{node}`, in one transaction.
  * @throws AppError `invalid_argument`, `conflict`, `node_locked`.
  */
 export async function changeNode(
@@ -190,7 +193,7 @@ export async function writeMaintenance(
   });
 }
 
-/** Out of service until a person says otherwise; possible at any time, also while a conductor works on the node. */
+/** Puts a node out of service until a person ends that; possible at any time, also while a conductor works on the node. */
 export async function setMaintenance(
   context: Pick<NodesContext, 'db' | 'config'> & Nudging,
   nodeUuid: string,

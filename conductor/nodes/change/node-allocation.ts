@@ -71,7 +71,7 @@ export async function followNodeChange(
   return { change, releases: false };
 }
 
-/** In the transaction that takes the allocation from the node: the row goes, and history and webhooks say so. */
+/** Deletes the allocation's row in the transaction that takes it from the node; history and webhooks say so. */
 export async function forgetAllocation(
   tx: Transaction,
   node: Pick<NodeRow, 'uuid' | 'allocationUuid'>,

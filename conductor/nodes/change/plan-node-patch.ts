@@ -47,7 +47,7 @@ const nextOfNewDriver =
   ' Name it in the same patch, or ask with ?reset_interfaces=true for the defaults of the new driver.';
 
 /**
- * The columns that a PATCH changes. Pure.
+ * Plans the columns that a PATCH changes. Pure.
  * @throws AppError `invalid_argument` naming the field, `conflict` when the node's state forbids it now.
  */
 export function planNodePatch(
@@ -85,14 +85,14 @@ export function planNodePatch(
   return sameInterfaces(interfaces, node) ? change : { ...change, interfaces };
 }
 
-/** In maintenance an instance may be taken from a node at any time, as in Ironic. */
+/** Checks whether a patch only takes the instance from its node, which in maintenance is possible at any time, as in Ironic. */
 function isRelease(patch: JsonPatch): boolean {
   return patch.every(({ op, path }) => op === 'remove' && path === '/instance_uuid');
 }
 
 type Description = ReturnType<typeof NodeDescription.parse>;
 
-/** The node as clients write it, its secrets sealed. */
+/** Describes the node as clients write it, its secrets sealed. */
 export function describeNode(node: NodeRow): Record<string, unknown> {
   const columns = nodeColumns.map(([field, column]) => [field, node[column]]);
   const interfaces = Object.entries(nodeInterfaces(node)).map(([kind, name]) => [`${kind}_interface`, name]);
@@ -223,7 +223,10 @@ export function requireNoTransition(node: NodeRow): void {
   );
 }
 
-/** Maintenance that an operator sets has no fault, so that no conductor ends it; a restored node stays one until it ends. */
+/**
+ * Makes the change of maintenance. Maintenance that an operator sets has no fault, so that no conductor ends it; a restored
+ * node stays one until it ends.
+ */
 function maintenanceChange(patch: JsonPatch, node: NodeRow, after: FilledDescription): NodeChange {
   if (!patchRoots(patch).includes('maintenance')) return {};
   const staysRestored = after.maintenance && node.fault === nodeFaults.restored;

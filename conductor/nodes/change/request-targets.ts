@@ -22,7 +22,7 @@ interface PowerRequest {
 }
 
 /**
- * `PUT states/power`: stores the target, which a conductor then works towards; a crash in between loses nothing.
+ * Serves `PUT states/power`: stores the target, which a conductor then works towards; a crash in between loses nothing.
  * @throws AppError `invalid_argument` in cleaning or for a target the BMC lacks, `conflict` for a power off that the
  * node forbids, `power_held` while a step must not lose power, `node_locked` while a conductor works on it, `unavailable` when none could.
  */
@@ -76,8 +76,8 @@ function checkPowerRequest(context: Pick<NodesContext, 'drivers' | 'clock'>, nod
 type BootTarget = { readonly bootMode: BootMode } | { readonly secureBoot: boolean };
 
 /**
- * `PUT states/boot_mode` and `states/secure_boot`: stores the target, which a conductor then sets at the BMC; a crash in
- * between loses nothing.
+ * Serves `PUT states/boot_mode` and `states/secure_boot`: stores the target, which a conductor then sets at the BMC; a crash
+ * in between loses nothing.
  * @throws AppError `not_supported` where the driver can't, `conflict` while a flow is under way, `node_locked`.
  */
 export async function requestBootMode(
@@ -115,7 +115,7 @@ function requireFirmwareBoot(context: Pick<NodesContext, 'drivers'>, node: NodeR
 }
 
 /**
- * `PUT /v1/nodes/{node}/states/raid`: what the next `raid.create_configuration` builds; `{}` = nothing. The disks are
+ * Serves `PUT /v1/nodes/{node}/states/raid`: what the next `raid.create_configuration` builds; `{}` = nothing. The disks are
  * not touched.
  * @throws AppError `invalid_argument` naming every wrong field, or for a node whose `raid_interface` is `no-raid`, `conflict` while a flow is under way, `node_locked`.
  */

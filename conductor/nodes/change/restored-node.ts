@@ -23,8 +23,8 @@ export function requireKnownMachine(node: Restored, verb: ProvisionVerb): void {
 }
 
 /**
- * Work that was under way when the dump was taken goes on only where the agent that did it has called in since: in any other
- * case it would fail, and power off whatever runs there now.
+ * Refuses work that was under way when the dump was taken, unless the agent that did it has called in since: the work would
+ * fail, and power off a machine in use.
  * @param node its row is locked
  * @throws AppError `conflict` naming what ends that work without touching the machine
  */

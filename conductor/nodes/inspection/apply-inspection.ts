@@ -110,7 +110,7 @@ interface Remarks {
   readonly warnings: string[];
 }
 
-/** The connection, or none where another port has it: two machines behind one switch port would move each other. */
+/** Returns the connection, or none where another port has it: two machines behind one switch port would move each other. */
 async function freeSwitchPort(
   tx: Transaction,
   port: Pick<PortRow, 'address' | 'localLinkConnection'> & { readonly uuid?: string },

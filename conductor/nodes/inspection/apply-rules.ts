@@ -74,7 +74,7 @@ async function change(tx: Transaction, context: RulesContext, before: Before, pl
   for (const trait of plan.traits.removed) await deleteTrait(tx, node.uuid, trait);
 }
 
-/** Why the work was refused, after which nothing of it is left and the transaction goes on. */
+/** Explains why the work was refused, after which nothing of it is left and the transaction goes on. */
 async function keptWhereRefused(tx: Transaction, work: () => Promise<void>): Promise<string | undefined> {
   await tx.execute(sql`savepoint before_rules`);
   try {

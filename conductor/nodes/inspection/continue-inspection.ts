@@ -12,7 +12,7 @@ import { isBmcLink, parseCardAddress } from '#shared/mac-address.ts';
 import { InspectionReport, type InventoryDocument } from '#shared/wire/inventory.ts';
 
 /**
- * `POST /v1/continue_inspection` (agent-protocol.md §2.5): keeps what the ramdisk has found until its agent calls in
+ * Serves `POST /v1/continue_inspection` (agent-protocol.md §2.5): keeps what the ramdisk has found until its agent calls in
  * and the flow takes it up (`collect_inventory`). An unknown machine is enrolled where discovery is on.
  * @throws AppError `invalid_argument` for a report without anything to know the machine by, `not_found` where no node
  * under inspection is this machine.
@@ -54,7 +54,7 @@ export async function continueInspection(
   return node;
 }
 
-/** By what a machine may be known again, of what its ramdisk has found. Pure. */
+/** Reads the addresses by which a machine may be known again, from its ramdisk's findings. Pure. */
 export function readIdentities({
   interfaces,
   bmc_address: bmc,

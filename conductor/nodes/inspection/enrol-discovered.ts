@@ -82,7 +82,7 @@ export async function enrolDiscovered(
 /** Anybody may report: no more histories than so many hear of it. */
 const mostKnown = 8;
 
-/** With one text for every reason, so that a stranger learns nothing. */
+/** Makes the refusal of an unknown machine, with one text for every reason, so that a stranger learns nothing. */
 const unknownMachine = () => new AppError('not_found', 'Resource could not be found.');
 
 async function hasPort(db: Queryable, addresses: readonly string[]): Promise<boolean> {

@@ -58,7 +58,7 @@ const addressColumns: Readonly<Record<string, SQL<string | null>>> = Object.from
   addressFields.map((field) => [field, sql<string | null>`${nodes.driverInfo} ->> ${field}::text`]),
 );
 
-/** Anybody may ask, so that no more is read than it takes. */
+/** Finds nodes with a BMC's address, and reads no more than that takes, since anybody may ask. */
 export async function nodesWithBmc(db: Queryable, bmcAddresses: readonly string[], among?: SQL): Promise<string[]> {
   if (bmcAddresses.length === 0) return [];
   const rows = await db.select({ uuid: nodes.uuid, addresses: addressColumns }).from(nodes).where(among);
@@ -69,7 +69,7 @@ export async function nodesWithBmc(db: Queryable, bmcAddresses: readonly string[
     .map(({ uuid }) => uuid);
 }
 
-/** `https://192.0.2.1:8000` and `192.0.2.1` → `192.0.2.1`; `2001:DB8::1` → `2001:db8::1` */
+/** Reads `https://192.0.2.1:8000` and `192.0.2.1` → `192.0.2.1`; `2001:DB8::1` → `2001:db8::1` */
 function hostOf(address: string): string {
   const host = URL.parse(addressUrl(address))?.hostname ?? address;
   return host.replace(/^\[|\]$/g, '');

@@ -9,13 +9,13 @@ import { type DiskMarks, matchDisks } from '#conductor/nodes/inspection/match-di
 import { isNoDisk } from '#shared/disks/disk.ts';
 import { InventoryDisk, InventoryDocument } from '#shared/wire/inventory.ts';
 
-/** The node's inventory as its ramdisk gave it; `undefined` before the first. */
+/** Finds the node's inventory as its ramdisk gave it; `undefined` before the first. */
 export async function findInventory(db: Queryable, nodeUuid: string): Promise<NodeInventoryRow | undefined> {
   const [row] = await db.select().from(nodeInventory).where(eq(nodeInventory.nodeUuid, nodeUuid));
   return row;
 }
 
-/** The machine's UUID (SMBIOS) as its ramdisk read it; `undefined` when an inventory has none. Pure. */
+/** Returns the machine's UUID (SMBIOS) as its ramdisk read it; `undefined` when an inventory has none. Pure. */
 export function systemUuidOf(inventory: JsonObject | undefined): string | undefined {
   const parsed = InventoryDocument.safeParse(inventory);
   return parsed.success ? (parsed.data.system_vendor?.baton_system_uuid ?? undefined) : undefined;
@@ -74,7 +74,7 @@ export async function refreshInventory(
     .onConflictDoUpdate({ target: nodeInventory.nodeUuid, set: { ...change, collectedAt: sql`now()` } });
 }
 
-/** Whether anybody has looked for disks. */
+/** Returns whether anybody has looked for disks. */
 function hasDisks(inventory: JsonObject): boolean {
   return Array.isArray(inventory['disks']);
 }
@@ -89,7 +89,7 @@ function disksOf(inventory: JsonObject): readonly InventoryDisk[] {
   return reportedDisks(inventory).filter(holdsData);
 }
 
-/** Each is read for itself: what else of an inventory can't be read is no reason to forget a disk. */
+/** Reads each disk of an inventory by itself: other parts that can't be read are no reason to forget a disk. */
 function reportedDisks({ disks = null }: JsonObject): readonly InventoryDisk[] {
   if (disks === null) return [];
   return (Array.isArray(disks) ? disks : [disks]).map((disk) => InventoryDisk.safeParse(disk).data ?? unreadDisk(disk));
@@ -101,12 +101,15 @@ function unreadDisk(disk: unknown): InventoryDisk {
   return InventoryDisk.parse({ ...known, name: 'a disk without a name', baton_unread: 'its entry has no name' });
 }
 
-/** Data of its own: a disk that reports no size any more is as good as gone, volumes go with their members. */
+/**
+ * Checks whether a disk holds data of its own: one that reports no size any more is as good as gone, and volumes go with
+ * their members.
+ */
 function holdsData({ name, size }: InventoryDisk): boolean {
   return size !== 0 && !isNoDisk(name) && !name.startsWith('/dev/md');
 }
 
-/** By what a disk of an inventory is known again. */
+/** Lists the marks by which a disk of an inventory is known again. */
 export function marksOf({ name, serial, serials, wwn, wwns, model, sizeBytes }: KnownDisk): DiskMarks {
   return { device: name, serial, serials, wwn, wwns, model, sizeBytes: sizeBytes === 0 ? null : sizeBytes };
 }

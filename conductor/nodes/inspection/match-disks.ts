@@ -14,9 +14,9 @@ export interface DiskMarks {
 }
 
 /**
- * Which of the disks that are known were met: pure, one to one, for namespaces and LUNs share serial numbers. All that
- * both sides report must agree. The kernel names disks as it likes: names decide between disks that are alike, and alone
- * only where neither serial number nor WWN is reported.
+ * Returns which of the disks that are known were met: pure, one to one, for namespaces and LUNs share serial numbers. All
+ * that both sides report must agree. The kernel names disks as it likes: names decide between disks that are alike, and
+ * alone only where neither serial number nor WWN is reported.
  */
 export function matchDisks<K extends DiskMarks, M extends DiskMarks>(
   known: readonly K[],
@@ -36,7 +36,7 @@ export function matchDisks<K extends DiskMarks, M extends DiskMarks>(
   return { pairs, unmet: [...open] };
 }
 
-/** 0 = another disk; each identifier that agrees counts 2, the name 1. */
+/** Rates the likeness of two disks: 0 = another disk; each identifier that agrees counts 2, the name 1. */
 function likeness(one: DiskMarks, other: DiskMarks): number {
   const identifiers = [share(serialsOf(one), serialsOf(other)), shareWwns(wwnsOf(one), wwnsOf(other))];
   if (identifiers.includes(false)) return 0;
@@ -61,7 +61,7 @@ function wwnsOf({ wwn, wwns = [] }: DiskMarks): readonly string[] {
   return [...(wwn === null ? [] : [wwn]), ...wwns].filter((each) => !isPlaceholderWwn(each)).map(canonicalWwn);
 }
 
-/** `undefined` = one of them is silent. */
+/** Checks whether two lists share a value; `undefined` = one of them is empty. */
 function share(one: readonly string[], other: readonly string[]): boolean | undefined {
   return one.length === 0 || other.length === 0 ? undefined : one.some((each) => other.includes(each));
 }
@@ -73,7 +73,7 @@ function shareWwns(one: readonly string[], other: readonly string[]): boolean | 
   return share(one, other) === true && share(extended(one), extended(other)) === false ? false : share(one, other);
 }
 
-/** `undefined` = one of them is silent. */
+/** Checks whether two values agree; `undefined` = one of them is not known. */
 function agree<T>(one: T | null, other: T | null): boolean | undefined {
   return one === null || other === null ? undefined : one === other;
 }

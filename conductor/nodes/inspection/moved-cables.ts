@@ -78,7 +78,7 @@ export function atSwitchPort({ switch_id: switchId, port_id: portId }: JsonObjec
   return `switch ${String(switchId)}${typeof portId === 'string' ? ` port ${portId}` : ''}`;
 }
 
-/** The switch that speaks; `undefined` where it says too little. */
+/** Finds the switch that speaks; `undefined` where it says too little. */
 export function neighbourIn(lldp: ParsedLldp | undefined): LldpNeighbour | undefined {
   const text = (name: string): string | undefined => {
     const value = lldp?.[name];

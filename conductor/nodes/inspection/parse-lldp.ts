@@ -82,7 +82,7 @@ function colons(bytes: Buffer): string {
   return [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join(':');
 }
 
-/** IANA address family, then the address. */
+/** Reads a network address: IANA's number of the family, then the address. */
 function networkAddress(value: Buffer): string | undefined {
   const address = value.subarray(1);
   if (value[0] === 1 && address.length === 4) return address.join('.');

@@ -46,10 +46,9 @@ export interface InspectionPlan {
 }
 
 /**
- * Ironic's inspection hooks with its defaults: `validate-interfaces`, `ports` (`add_ports = pxe`, `keep_ports = all`),
- * `architecture`, and besides `cpus`, `memory`, `root-device` (size), `boot-mode`, `parse-lldp` and
- * `local-link-connection`. What an operator has said about a switch port stays; a port without it gets what its switch
- * says.
+ * Does the work of Ironic's inspection hooks with its defaults: `validate-interfaces`, `ports` (`add_ports = pxe`,
+ * `keep_ports = all`), `architecture`, and besides `cpus`, `memory`, `root-device` (size), `boot-mode`, `parse-lldp` and
+ * `local-link-connection`. What an operator has said about a switch port stays; a port without it gets what its switch says.
  * @throws AppError `agent_error` when the inventory has no network card that could have booted.
  */
 export function planInspection(
@@ -109,7 +108,7 @@ export function planInspection(
   };
 }
 
-/** The MAC address of the NIC that booted; agents give `BOOTIF` as they found it, `01-aa-bb-…` too. */
+/** Returns the MAC address of the NIC that booted; agents give `BOOTIF` as they found it, `01-aa-bb-…` too. */
 function bootMac({ boot }: InventoryDocument): string | undefined {
   const given = boot?.pxe_interface ?? '';
   return parseCardAddress(/^[0-9a-f]{2}-([0-9a-f]{2}-){5}/i.test(given) ? given.slice(3) : given);
@@ -167,7 +166,7 @@ function inspectedProperties(
   };
 }
 
-/** The root disk's size where the agent has not said which it is. */
+/** Returns the root disk's size where the agent has not said which it is. */
 function smallestDisk({ disks }: InventoryDocument): number | undefined {
   return disks
     ?.flatMap((disk) => disk.size ?? [])

@@ -60,7 +60,10 @@ async function detachVif(tx: Transaction, node: NodeRow, vifId: string): Promise
   );
 }
 
-/** VIFs are read when a flow moves switch ports: what is written at any other time would claim what was not done. */
+/**
+ * Refuses a change of VIFs while an instance uses them: they are read when a flow moves switch ports, and a change at any
+ * other time would claim a move that was not made.
+ */
 function requireNotInUse(node: NodeRow, doing: string): void {
   const rests = node.targetProvisionState === null && !transientStates.has(node.provisionState);
   if (rests && node.provisionState !== 'active') return;
@@ -75,7 +78,7 @@ type NetworkContext = Pick<NodesContext, 'db' | 'clock' | 'config' | 'networks'>
 type NetworkNode = Pick<NodeRow, 'uuid' | 'networkInterface'>;
 
 /**
- * `POST /v1/nodes/{node}/vifs`: the next deploy puts the node there.
+ * Serves `POST /v1/nodes/{node}/vifs`: the next deploy puts the node there.
  * @throws AppError `forbidden`, `invalid_argument` for a network that is not there, `conflict`, `node_locked`.
  */
 export async function attachNetwork(
@@ -96,7 +99,7 @@ export async function attachNetwork(
   );
 }
 
-/** Ports of Neutron: this one, which the caller may attach if it is of the same project, and those attached before. */
+/** Finds ports of Neutron: this one, which the caller may attach if it is of the same project, and those attached before. */
 async function findVifs(
   { db, networks: { neutron } }: NetworkContext,
   node: NetworkNode,
@@ -124,7 +127,7 @@ async function findVifs(
   return found.map(({ id: name, physicalNetwork }) => ({ name, physicalNetwork }));
 }
 
-/** `DELETE /v1/nodes/{node}/vifs/{vif}`. @throws AppError `invalid_argument`, `conflict`, `node_locked`. */
+/** Serves `DELETE /v1/nodes/{node}/vifs/{vif}`. @throws AppError `invalid_argument`, `conflict`, `node_locked`. */
 export async function detachNetwork(
   context: NetworkContext,
   node: NetworkNode,

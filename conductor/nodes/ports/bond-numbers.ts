@@ -7,7 +7,7 @@ import { bondOf } from '#conductor/networks/bonds.ts';
 import { findSwitch, type Networks, type SwitchEntry } from '#conductor/networks/networks-file.ts';
 import { chooseBondNumber, isBondedBy } from '#conductor/networks/place-bonds.ts';
 
-/** The node's port groups with the numbers that their bonds have, or would have, on its switches. */
+/** Lists the node's port groups with the numbers that their bonds have, or would have, on its switches. */
 export async function listPortGroups(db: Queryable, networks: Networks, nodeUuid: string): Promise<PortgroupRow[]> {
   const ofNode = eq(portgroups.nodeUuid, nodeUuid);
   const groups = await db.select().from(portgroups).where(ofNode).orderBy(portgroups.id);
@@ -44,7 +44,7 @@ export async function reserveBondNumbers(
   return groups;
 }
 
-/** And the pairs of these, for MLAG's numbers are of both. */
+/** Lists the switches and their pairs, since a number of MLAG is in use on both. */
 function switchesOf(group: PortgroupRow, members: readonly PortRow[], networks: Networks): SwitchEntry[] {
   const own = members
     .filter(({ portgroupUuid }) => portgroupUuid === group.uuid)

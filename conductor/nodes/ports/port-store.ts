@@ -13,14 +13,14 @@ import { AppError } from '#shared/errors/app-error.ts';
 /** A node's ports in order of creation. */
 export const listNodePorts = rowsBy(ports, 'nodeUuid', 'id');
 
-/** The node of the machine with these MAC addresses, in lower case. */
+/** Finds the node of the machine with these MAC addresses, in lower case. */
 export async function findNodeByAddresses(db: Queryable, addresses: readonly string[]): Promise<NodeRow | undefined> {
   const [uuid, ...others] = await listNodesByAddresses(db, addresses);
   // addresses of two nodes: nobody can say which one this machine is
   return uuid === undefined || others.length > 0 ? undefined : findNode(db, uuid);
 }
 
-/** UUIDs of the nodes with a port of one of these MAC addresses, in lower case; in order. */
+/** Lists UUIDs of the nodes with a port of one of these MAC addresses, in lower case; in order. */
 export async function listNodesByAddresses(db: Queryable, addresses: readonly string[]): Promise<string[]> {
   const rows = await db
     .selectDistinct({ nodeUuid: ports.nodeUuid })
@@ -30,14 +30,14 @@ export async function listNodesByAddresses(db: Queryable, addresses: readonly st
   return rows.map(({ nodeUuid }) => nodeUuid);
 }
 
-/** MAC addresses of all ports, in order. */
+/** Lists MAC addresses of all ports, in order. */
 export async function listPortAddresses(db: Queryable): Promise<string[]> {
   const rows = await db.select({ address: ports.address }).from(ports).orderBy(ports.address);
   return rows.map(({ address }) => address);
 }
 
 /**
- * The port at the same switch port, the case of the switch's id disregarded; none when the connection names no switch
+ * Finds the port at the same switch port, the case of the switch's id disregarded; none when the connection names no switch
  * port.
  */
 export async function findPortAtSwitchPort(
@@ -60,7 +60,7 @@ export async function findPortAtSwitchPort(
   return row;
 }
 
-/** Ports of other nodes at these ports of a switch, the case of its id disregarded. */
+/** Lists ports of other nodes at these ports of a switch, the case of its id disregarded. */
 export function listOthersAt(
   db: Queryable,
   { switchId, portIds, exceptNode }: { switchId: string; portIds: readonly string[]; exceptNode: string },
@@ -77,7 +77,7 @@ export function listOthersAt(
     );
 }
 
-/** Where switch ports were last put and read back. */
+/** Records the settings that switch ports were last given and read back with. */
 export async function recordSwitchPort(
   db: Queryable,
   row: Pick<SwitchPortRow, 'portUuid' | 'network' | 'vlan' | 'bond'>,
@@ -91,7 +91,7 @@ export async function recordSwitchPort(
     .onConflictDoUpdate({ target: switchPorts.portUuid, set: change });
 }
 
-/** In the order of their attachment. */
+/** Lists VIFs in the order of their attachment. */
 export async function listVifs(db: Queryable, nodeUuid: string): Promise<Vif[]> {
   const rows = await vifsOf(db, nodeUuid);
   return rows.map(({ vifId, portUuid, portgroupUuid }) => ({ id: vifId, portUuid, portgroupUuid }));
@@ -103,7 +103,7 @@ export async function insertVif(db: Queryable, nodeUuid: string, { id, ...place 
   await db.insert(nodeVifs).values({ nodeUuid, vifId: id, ...place });
 }
 
-/** `false` when the node does not have it. */
+/** Deletes a VIF; `false` when the node does not have it. */
 export async function deleteVif(db: Queryable, nodeUuid: string, vifId: string): Promise<boolean> {
   const rows = await db
     .delete(nodeVifs)
@@ -112,7 +112,7 @@ export async function deleteVif(db: Queryable, nodeUuid: string, vifId: string):
   return rows.length > 0;
 }
 
-/** Tear-down: the instance takes its network with it. */
+/** Deletes a node's VIFs at its tear-down, where the instance takes its network with it. */
 export const deleteVifs = deleteBy(nodeVifs, 'nodeUuid');
 
 /** @throws AppError `conflict` for a port or port group that a VIF was attached to by name. */

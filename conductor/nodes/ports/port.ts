@@ -12,8 +12,8 @@ import { AppError } from '#shared/errors/app-error.ts';
 const rewiring = ['address', 'localLinkConnection', 'pxeEnabled', 'portgroupUuid'];
 
 /**
- * Fields that say which ports of a switch are the machine's: a project could claim another's machine, and have it
- * moved.
+ * Fields that say which switch ports the machine is connected to. A project that could write them could name the switch port
+ * of another project's machine, and have it moved to its own network.
  */
 const wiring = { local_link_connection: 'localLinkConnection', physical_network: 'physicalNetwork' };
 
@@ -43,7 +43,7 @@ export const portResource: Resource<PortRow> = {
   },
 };
 
-/** @throws AppError `forbidden` for a caller of a project that writes how it is wired. */
+/** @throws AppError `forbidden` for a caller of a project that writes one of the `wiring` fields. */
 function requireWiringRights({ before, changed, caller }: PortChange): void {
   if (caller.project === undefined) return;
   const field = Object.entries(wiring).find(([, column]) => changed.includes(column))?.[0];
@@ -62,7 +62,7 @@ async function requireOwnSwitchPort(tx: Transaction, { localLinkConnection = {},
 }
 
 /**
- * Whether a port may be in its port group (Ironic's rules).
+ * Returns whether a port may be in its port group (Ironic's rules).
  * @throws AppError `invalid_argument` for a group that is not there or another node's, `conflict` for a port that boots
  * from the network in a group whose members may not stand alone, or that is on another physical network than they.
  */

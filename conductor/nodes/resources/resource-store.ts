@@ -76,7 +76,7 @@ function conditions<Row extends ResourceRow>(
   ];
 }
 
-/** By UUID, or by name where it has one; with a project only what it may know of. */
+/** Finds a row by UUID, or by name where it has one; with a project only a row that it may know of. */
 export async function findRow<Row extends ResourceRow>(
   db: Queryable,
   resource: Resource<Row>,
@@ -105,7 +105,7 @@ export async function getRow<Row extends ResourceRow>(
   return row;
 }
 
-/** The row, locked until the transaction ends. @throws AppError `not_found`. */
+/** Locks the row until the transaction ends. @throws AppError `not_found`. */
 export async function lockRow<Row extends ResourceRow>(
   tx: Transaction,
   resource: Resource<Row>,

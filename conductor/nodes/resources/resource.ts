@@ -65,13 +65,13 @@ export function columnsOf(resource: Pick<Resource<ResourceRow>, 'table'>): Recor
   return getTableColumns(resource.table);
 }
 
-/** `Volume connector` */
+/** Writes `Volume connector` */
 export function titleOf({ noun, what }: Pick<ResourceFields, 'what'> & { readonly noun?: string }): string {
   const word = noun ?? what;
   return `${word.charAt(0).toUpperCase()}${word.slice(1)}`;
 }
 
-/** The object as the API shows it, without links. Pure. */
+/** Makes the object as the API shows it, without links. Pure. */
 export function viewRow<Row extends ResourceRow>(
   resource: Resource<Row>,
   row: Row,
@@ -100,7 +100,7 @@ export function toColumns<Row>(description: Readonly<Record<string, unknown>>): 
   return Object.fromEntries(columns) as Partial<Row>;
 }
 
-/** The column that a list is sorted by, by the field's name; documents are not sorted by. */
+/** Returns the column that a list is sorted by, by the field's name; documents are not sorted by. */
 export function sortColumns(resource: {
   readonly table: PgTable;
   readonly all: readonly string[];

@@ -22,7 +22,10 @@ export function targetPlace(targetUuid: string): DocumentPlace {
   return `volume target ${targetUuid} properties`;
 }
 
-/** With its CHAP password in clear. @throws AppError `invalid_argument` naming the property, and the key that is missing. */
+/**
+ * Opens a target, with its CHAP password in clear.
+ * @throws AppError `invalid_argument` naming the property, and the key that is missing.
+ */
 export function openTarget(secrets: Secrets, target: VolumeTargetRow): VolumeTargetRow {
   return { ...target, properties: openDocument(secrets, target.properties, targetPlace(target.uuid)) };
 }
@@ -57,7 +60,7 @@ export const targetResource: Resource<VolumeTargetRow> = {
   },
 };
 
-/** Ironic's rule: a machine that runs, or is about to, may run from this volume. */
+/** Refuses a machine that runs, or is about to, which may run from this volume (Ironic's rule). */
 function requirePoweredOff(what: string, { before, after, node }: ResourceChange<unknown>): void {
   if (!before || !node) return;
   const { powerState, targetPowerState: target } = node;
@@ -69,7 +72,7 @@ function requirePoweredOff(what: string, { before, after, node }: ResourceChange
   );
 }
 
-/** The volume that the node boots from, without image and without agent. */
+/** Finds the volume that the node boots from, without image and without agent. */
 export async function findBootVolume(db: Queryable, nodeUuid: string): Promise<VolumeTargetRow | undefined> {
   return (await listNodeTargets(db, nodeUuid)).find(({ bootIndex }) => bootIndex === 0);
 }

@@ -133,7 +133,7 @@ function provisionStateOf(name: string | undefined): ProvisionState | undefined 
   return state;
 }
 
-/** Nodes by provision state, the most first. @param project only what a caller bound to it may know of */
+/** Counts nodes by provision state, the most first. @param project only nodes that a caller bound to it may know of */
 export function countNodes(db: Queryable, project: string | undefined) {
   return db
     .select({
@@ -147,7 +147,7 @@ export function countNodes(db: Queryable, project: string | undefined) {
     .orderBy(desc(count()), nodes.provisionState);
 }
 
-/** How many nodes each shard has, by name; those without one are together under `null`, at the end. */
+/** Returns how many nodes each shard has, by name; those without one are together under `null`, at the end. */
 export function countShards(db: Queryable): Promise<{ readonly shard: string | null; readonly count: number }[]> {
   return db.select({ shard: nodes.shard, count: count() }).from(nodes).groupBy(nodes.shard).orderBy(asc(nodes.shard));
 }

@@ -88,7 +88,7 @@ const oneShown = (column: 'uuid' | 'name') =>
 const shownWithUuid = oneShown('uuid');
 const shownWithName = oneShown('name');
 
-/** By UUID or name. @throws AppError `not_found` in Ironic's words. */
+/** Reads a node by UUID or name. @throws AppError `not_found` in Ironic's words. */
 export async function getShownNode(db: Queryable, ident: string, fields?: readonly NodeField[]): Promise<ShownNode> {
   const [find, value] = isUuid(ident) ? [shownWithUuid, ident.toLowerCase()] : [shownWithName, ident];
   const [shown] = await find(surroundingsFor(fields))(db, { ident: value });

@@ -22,7 +22,7 @@ const ownKeys: ReadonlySet<string> = new Set([
 ]);
 const ownDomains = ['kubelet.kubernetes.io', 'node.kubernetes.io'];
 
-/** Whether the kubelet, or the cloud, sets the label by itself: it is no one's addition. Pure. */
+/** Returns whether the kubelet, or the cloud, sets the label by itself: it is no one's addition. Pure. */
 export function isOwnLabel(key: string): boolean {
   const [domain, ...name] = key.split('/');
   if (name.length === 0 || domain === undefined) return false;
@@ -30,7 +30,7 @@ export function isOwnLabel(key: string): boolean {
 }
 
 /**
- * The labels that somebody added to the node, but the one that stops its kubelet: `node-role.kubernetes.io/…` and
+ * Returns the labels that somebody added to the node, but the one that stops its kubelet: `node-role.kubernetes.io/…` and
  * `node-restriction.kubernetes.io/…` are among them, for no kubelet may set those. Pure.
  */
 export function addedLabels({ metadata }: ClusterNode): string[] {
@@ -38,8 +38,8 @@ export function addedLabels({ metadata }: ClusterNode): string[] {
 }
 
 /**
- * Whether a pod's node selector and required node affinity allow a node with these labels; a daemon set takes its pods
- * from nodes that they do not allow. Pure.
+ * Returns whether a pod's node selector and required node affinity allow a node with these labels; a daemon set takes its
+ * pods from nodes that they do not allow. Pure.
  */
 export function allowsNode({ spec }: Pod, node: ClusterNode): boolean {
   const labels = node.metadata.labels ?? {};
@@ -58,7 +58,7 @@ export function allowsNode({ spec }: Pod, node: ClusterNode): boolean {
   });
 }
 
-/** Whether labels, or fields, are what one expression of a selector asks for. Pure. */
+/** Returns whether labels, or fields, are what one expression of a selector asks for. Pure. */
 export function meetsRequirement(
   { key, operator, values }: Requirement,
   of: Readonly<Record<string, string>>,

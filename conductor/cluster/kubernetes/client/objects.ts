@@ -150,7 +150,7 @@ export async function listPodsOf(cluster: Cluster, node: string, signal?: AbortS
 }
 
 /**
- * All objects of a kind, page by page.
+ * Lists all objects of a kind, page by page.
  * @param what it is called in errors
  * @throws AppError as `Cluster.request`; `unavailable` for a list of which a part is missing
  */
@@ -181,12 +181,12 @@ export async function listAll<Item>(
   return items;
 }
 
-/** The query that lists, and watches, the pods of a node. */
+/** Returns the query that lists, and watches, the pods of a node. */
 export function podsOf(node: string): Record<string, string> {
   return { fieldSelector: `spec.nodeName=${node}` };
 }
 
-/** `namespace/name`, as kubectl writes it. */
+/** Writes `namespace/name`, as kubectl writes it. */
 export function podName({ metadata }: Pick<PodOutline, 'metadata'>): string {
   return `${metadata.namespace}/${metadata.name}`;
 }
@@ -216,8 +216,8 @@ export function isCordoned({ spec }: ClusterNode): boolean {
 }
 
 /**
- * Whether a node's kubelet, or a pod, reports it as ready. `unknown`: nobody says so; the cluster has lost the kubelet (it
- * writes `Unknown` itself), or none has reported yet. What runs there may go on running.
+ * Returns whether a node's kubelet, or a pod, reports it as ready. `unknown`: nobody says so; the cluster has lost the
+ * kubelet (it writes `Unknown` itself), or none has reported yet. What runs there may go on running.
  */
 export function readReady({ status }: Pick<ClusterNode, 'status'>): 'ready' | 'not ready' | 'unknown' {
   const said = new Set(status?.conditions?.flatMap(({ type, status: value }) => (type === 'Ready' ? [value] : [])));
@@ -225,7 +225,7 @@ export function readReady({ status }: Pick<ClusterNode, 'status'>): 'ready' | 'n
   return said.has('True') ? 'ready' : said.has('False') ? 'not ready' : 'unknown';
 }
 
-/** Whether it is said to be ready; pods of a node that is not stay, since nobody confirms their end. */
+/** Returns whether it is said to be ready; pods of a node that is not stay, since nobody confirms their end. */
 export function isReady(of: Pick<ClusterNode, 'status'>): boolean {
   return readReady(of) === 'ready';
 }

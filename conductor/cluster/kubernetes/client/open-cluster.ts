@@ -22,8 +22,8 @@ const startMs = 3_000;
 const askAgainMs = 200;
 
 /**
- * The cluster of a kubeconfig file's current context. The file is read again when the server does not take its credential
- * any more, so a rotated one needs no restart; what an API server refuses while it starts is asked for again.
+ * Opens the cluster of a kubeconfig file's current context. The file is read again when the server does not take its
+ * credential any more, so a rotated one needs no restart; what an API server refuses while it starts is asked for again.
  * @throws AppError `invalid_argument` when no file is set, it can't be read, or names no cluster
  */
 export async function openCluster(file: string | undefined, options: ClusterOptions = {}): Promise<Cluster> {
@@ -152,7 +152,7 @@ async function askOnce(access: Access, { method, path, init, limitMs }: Asked): 
   }
 }
 
-/** Whether the API server says that it has started, so that its refusals are meant. */
+/** Returns whether the API server says that it has started, so that its refusals are meant. */
 async function isReady(access: Access, signal: AbortSignal | undefined): Promise<boolean> {
   const url = address(access.server, '/readyz');
   const limits = { method: 'GET', init: {}, limitMs: startMs } as const;

@@ -31,7 +31,7 @@ export function parseReply<Schema extends z.ZodType>(schema: Schema, { body }: R
   throw notUnderstood(what, `${issue?.path.join('.') ?? ''}: ${issue?.message ?? ''}`);
 }
 
-/** The error for an answer that can't be one about `what`. */
+/** Returns the error for an answer that can't be one about `what`. */
 export function notUnderstood(what: string, why: string): AppError {
   return new AppError('unavailable', `the Kubernetes API server's answer is none: ${what}: ${why}`);
 }

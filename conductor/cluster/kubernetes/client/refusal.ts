@@ -39,8 +39,9 @@ export interface AbsentObject {
 }
 
 /**
- * The API server's refusal as an error: what was asked, and the server's own words as its cause. A 404 is `not_found` only
- * when it names an object of the path: whatever stands before the server, or a wrong path, answers 404 to everything.
+ * Returns the API server's refusal as an error: what was asked, and the server's own words as its cause. A 404 is
+ * `not_found` only when it names an object of the path: whatever stands before the server, or a wrong path, answers 404 to
+ * everything.
  * @param path as asked for, names encoded
  */
 export function refusalOf(what: string, path: string, status: number, body: unknown): AppError {
@@ -74,7 +75,7 @@ export function refusalOf(what: string, path: string, status: number, body: unkn
   });
 }
 
-/** Whether the error says that there is no such object. */
+/** Returns whether the error says that there is no such object. */
 export function isAbsent(error: unknown, { kind, name }: AbsentObject): boolean {
   if (!(error instanceof AppError) || error.code !== 'not_found') return false;
   const { absent } = error.details;
@@ -83,15 +84,15 @@ export function isAbsent(error: unknown, { kind, name }: AbsentObject): boolean 
 }
 
 /**
- * Whether the way in was refused: the kubeconfig, the login, or the API server that knows no such user. Kubeconfigs are
- * rewritten, plugins have their bad moments, and API servers answer 401 and 403 for a while after a start.
+ * Returns whether the way in was refused: the kubeconfig, the login, or the API server that knows no such user. Kubeconfigs
+ * are rewritten, plugins have their bad moments, and API servers answer 401 and 403 for a while after a start.
  */
 export function isAccessFault(error: AppError): boolean {
   const { status, access } = error.details;
   return status === 401 || status === 403 || access === true;
 }
 
-/** The causes that the server gave with a refusal, such as the budget that forbids an eviction. */
+/** Returns the causes that the server gave with a refusal, such as the budget that forbids an eviction. */
 export function causesOf(error: AppError): readonly RefusalCause[] {
   const { causes } = error.details;
   return Array.isArray(causes) ? (causes as readonly RefusalCause[]) : [];

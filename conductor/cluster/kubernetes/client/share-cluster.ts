@@ -1,16 +1,16 @@
 import type { Cluster } from '#conductor/cluster/kubernetes/client/cluster.ts';
 import { openCluster } from '#conductor/cluster/kubernetes/client/open-cluster.ts';
 
-/** `/api/v1/nodes/n1` of its parts, each encoded. */
+/** Makes a path such as `/api/v1/nodes/n1` of its parts, each encoded. */
 export function apiPath(base: string, ...names: readonly string[]): string {
   return [base, ...names.map((name) => encodeURIComponent(name))].join('/');
 }
 
 export const mergePatch = 'application/merge-patch+json';
 
-/** A rotated credential is used after so long at the latest. */
+/** Milliseconds for which connections are shared, so that a rotated credential is in use after them at the latest. */
 const lifeMs = 20_000;
-/** Looks at thousands of nodes come one after another; a cluster that nobody looks at for so long is let go. */
+/** Milliseconds after which unused connections are closed; looks at thousands of nodes come one after another. */
 const idleMs = 5_000;
 
 interface Shared {
@@ -25,9 +25,9 @@ interface Shared {
 const current = new WeakMap<object, Shared>();
 
 /**
- * Work with the cluster of the kubeconfig file, over connections that all who look at it at about the same time share:
- * thousands of nodes keep no thousands of connections.
- * @param owner whose connections they are; its identity counts alone
+ * Does work with the cluster of the kubeconfig file. Work at about the same time shares its connections, so that thousands
+ * of nodes do not keep thousands of them.
+ * @param owner of the connections; any object, compared by its identity alone
  * @throws AppError as `openCluster`, and what `work` throws
  */
 export async function withSharedCluster<Result>(

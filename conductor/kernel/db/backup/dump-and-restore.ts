@@ -76,7 +76,7 @@ async function requireEmpty({ client }: ReachedDatabase, settings: BackupSetting
   throw new AppError('conflict', `the database is not empty, and nothing in it was changed: ${instead}, then restore`);
 }
 
-/** The contents of the dump for `--use-list`, without the schemas, which may exist. */
+/** Lists the contents of the dump for `--use-list`, without the schemas, which may exist. */
 async function listContents({ programs }: ReachedDatabase, read: ReadDump): Promise<string> {
   const list = await captured((output) =>
     programs.stream('pg_restore', ['--list', '--file=-'], { input: read(), output }),
@@ -101,7 +101,9 @@ async function requireKnownVersion({ programs }: ReachedDatabase, read: ReadDump
     throw new AppError('conflict', `${describeNewer('the dump', seen)}: restore it with that version or a newer one`);
 }
 
-/** From `COPY drizzle.__drizzle_migrations (id, hash, created_at) FROM stdin;` and its rows. Pure. */
+/**
+ * Reads the newest migration from `COPY drizzle.__drizzle_migrations (id, hash, created_at) FROM stdin;` and its rows. Pure.
+ */
 export function newestMigration(script: string): number | undefined {
   const found = /^COPY drizzle\.__drizzle_migrations \(([^)]*)\) FROM stdin;\n([\s\S]*?)^\\\.$/m.exec(script);
   const column = found?.[1]?.split(', ').indexOf('created_at') ?? -1;

@@ -30,7 +30,7 @@ interface Pipes {
 const maxErrorText = 2000;
 
 /**
- * The programs of exactly the server's major version: a dump by newer ones sets what an older server does not know.
+ * Finds the programs of exactly the server's major version: a dump by newer ones sets what an older server does not know.
  * @param options.directory BATON_POSTGRESQL_BIN_DIR, if it is set
  * @throws AppError `unavailable` naming the package that has them
  */
@@ -61,7 +61,7 @@ async function isOfVersion(directory: string, majorVersion: number, run: Run): P
   return said !== undefined && /\(PostgreSQL\) (\d+)/.exec(said.stdout)?.[1] === String(majorVersion);
 }
 
-/** Other users of the machine can read arguments. */
+/** Splits the password from a URL, since other users of the machine can read a program's arguments. */
 function splitPassword(url: string): { readonly connection: string; readonly password: string | undefined } {
   const [, password] = /^postgres(?:ql)?:\/\/[^:@/?]*:([^@/]*)@/.exec(url) ?? /[?&]password=([^&]*)/.exec(url) ?? [];
   if (password === undefined) return { connection: url, password };

@@ -97,7 +97,10 @@ function requireShortPath(directory: string): void {
   );
 }
 
-/** Earlier versions kept their database in process, in a format of 32-bit machines that no PostgreSQL server reads. */
+/**
+ * Refuses a folder with the database of an earlier version, which was kept in process, in a format that no PostgreSQL server
+ * reads.
+ */
 async function requireNoPglite(dataDirectory: string): Promise<void> {
   const before = join(dataDirectory, 'postgres');
   if ((await readDatabaseVersion(before)) === undefined) return;
@@ -108,7 +111,7 @@ async function requireNoPglite(dataDirectory: string): Promise<void> {
   );
 }
 
-/** The owner of an existing database: its server can only run as that user. */
+/** Returns the owner of an existing database: its server can only run as that user. */
 async function ownerOf(directory: string): Promise<number | undefined> {
   return stat(directory).then(
     ({ uid }) => uid,

@@ -13,8 +13,9 @@ const ownAccount = 'baton';
 const debianAccount = 'postgres';
 
 /**
- * The account for a server that root starts: the owner of a database that is there, `wanted`, or else the first of `baton` and `postgres` that exists; a system
- * account `baton` is made where neither does. `undefined` for anybody else: the server runs as its conductor does.
+ * Chooses the account for a server that root starts: the owner of a database that is there, `wanted`, or else the first of
+ * `baton` and `postgres` that exists; a system account `baton` is made where neither does. `undefined` for anybody else: the
+ * server runs as its conductor does.
  * @throws AppError `invalid_argument` when `wanted` does not exist or is root, `unavailable` when none can be made.
  */
 export async function chooseAccount(

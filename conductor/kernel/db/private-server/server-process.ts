@@ -57,14 +57,14 @@ const lookEveryMs = 20;
 const goneEveryMs = 250;
 const logEveryMs = 10_000;
 
-/** How clients reach it: only by its socket. */
+/** Returns how clients reach it: only by its socket. */
 export function clusterUrl({ directory }: Pick<Cluster, 'directory'>): string {
   // what the conductor's environment says of other servers (PGPORT, PGSSLMODE) does not hold for this one
   return `postgres://${superuser}@/postgres?host=${encodeURIComponent(directory)}&port=${port}&sslmode=disable`;
 }
 
 /**
- * The server that an earlier conductor left running, or a new one; resolves when it takes connections.
+ * Finds the server that an earlier conductor left running, or starts a new one; resolves when it takes connections.
  * @throws AppError `unavailable` with what its log says when it ends before.
  */
 export async function bringUp(cluster: Cluster): Promise<ServerProcess> {

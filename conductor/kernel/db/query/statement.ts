@@ -30,8 +30,8 @@ export type Value<Values> = (name: keyof Values & string) => Placeholder;
 export type Statement<Values, Row> = (db: Queryable, values: Values) => Promise<Row[]>;
 
 /**
- * A statement that is built once, when it is first asked, and sent as soon as it is called. For what every request and
- * every step asks: to build a statement costs drizzle more than it costs PostgreSQL to answer.
+ * Makes a statement that is built once, when it is first asked, and sent as soon as it is called. For what every request
+ * and every step asks: to build a statement costs drizzle more than it costs PostgreSQL to answer.
  */
 export function statement<Values extends object, Row = RawRow>(
   build: (value: Value<Values>) => SQL,
@@ -64,7 +64,7 @@ export function onceFor<Name extends string, Made>(
   };
 }
 
-/** A statement of many shapes, built each time. */
+/** Sends a statement of many shapes, built each time. */
 export async function queryRows(db: Queryable, query: SQL): Promise<RawRow[]> {
   const { sql: text, params } = pgDialect.sqlToQuery(query);
   return send(db, { text, values: params });
@@ -92,9 +92,9 @@ function nextName(): { readonly name?: string } {
 export const manyValues = 100;
 
 /**
- * Whether the column (text or uuid) or expression (text) is one of the values, however many: they are one parameter, and
- * the statement has one of two texts. drizzle's `inArray` makes a parameter of each, so that each number of values is another
- * statement, which is built each time and which every connection prepares and keeps; it is for few. PostgreSQL takes
+ * Returns whether the column (text or uuid) or expression (text) is one of the values, however many: they are one parameter,
+ * and the statement has one of two texts. drizzle's `inArray` makes a parameter of each, so that each number of values is
+ * another statement, which is built each time and which every connection prepares and keeps; it is for few. PostgreSQL takes
  * `any(array)` for ten rows whatever there are, and would walk through a joined table for each of thousands.
  */
 export function isAmong(column: PgColumn | SQL, values: readonly string[]): SQL<boolean> {
@@ -105,13 +105,13 @@ export function isAmong(column: PgColumn | SQL, values: readonly string[]): SQL<
   return sql<boolean>`(${column} = any(array(${list})))`;
 }
 
-/** The rows of `db.execute`, whose type drizzle leaves open. */
+/** Returns the rows of `db.execute`, whose type drizzle leaves open. */
 export function rowsOf(answer: unknown): unknown {
   return (answer as { readonly rows: unknown }).rows;
 }
 
 /**
- * The value without what PostgreSQL's JSON can't hold (U+0000, halves of characters), so that words of agents and
+ * Returns the value without what PostgreSQL's JSON can't hold (U+0000, halves of characters), so that words of agents and
  * machines never keep a fact from being recorded.
  */
 export function storableJson<T>(value: T): T {

@@ -17,8 +17,8 @@ export interface TableReader<Row> {
 }
 
 /**
- * For what is read with every request and every step: to map a row of fifty columns costs drizzle more than it costs
- * PostgreSQL to answer.
+ * Makes a reader of rows that every request and every step asks for: mapping a row of fifty columns costs drizzle more than
+ * answering costs PostgreSQL.
  * @param primaryKey shows whether a row was joined
  */
 export function tableReader<Table extends PgTable>(

@@ -17,7 +17,10 @@ export const chassis = pgTable('chassis', {
 });
 export type ChassisRow = typeof chassis.$inferSelect;
 
-/** On a row of `nodes`, or of its table as it is defined: an operator has asked for a power state or a way to boot. */
+/**
+ * Makes the condition, on a row of `nodes` or in its table's definition, that an operator has asked for a power state or a
+ * boot mode.
+ */
 export function hasTarget(
   of: Readonly<Record<'targetPowerState' | 'targetBootMode' | 'targetSecureBoot', AnyPgColumn>>,
 ) {
@@ -117,7 +120,7 @@ export const nodes = pgTable(
 export type NodeRow = typeof nodes.$inferSelect;
 export type NodeInsert = typeof nodes.$inferInsert;
 
-/** For what belongs to a node, and goes with it. */
+/** Makes the column of a row that belongs to a node, and goes with it. */
 export const ofNode = () => uuid().references(() => nodes.uuid, { onDelete: 'cascade' });
 
 /** The config drive of the instance, as the agent takes it: base64(gzip(iso)) or an http(s) URL. */

@@ -7,7 +7,10 @@ export interface Host {
 const hostsPart = /^(postgres(?:ql)?:\/\/(?:[^@/?]*@)?)([^/?]*)(.*)$/s;
 const readWrite = /[?&]target_session_attrs=(?:read-write|primary)(?:&|$)/;
 
-/** The servers that a `postgres://` URL names, in its order; none or one without names that are separated by commas. Pure. */
+/**
+ * Returns the servers that a `postgres://` URL names, in its order; none or one without names that are separated by commas.
+ * Pure.
+ */
 export function hostsOf(url: string): Host[] {
   const [, , hosts = ''] = hostsPart.exec(url) ?? [];
   return hosts.split(',').flatMap((each) => {
@@ -18,14 +21,14 @@ export function hostsOf(url: string): Host[] {
   });
 }
 
-/** Whether it is clear which server takes writes: of several that must be asked. Pure. */
+/** Returns whether it is clear which server takes writes: of several that must be asked. Pure. */
 export function namesPrimary(url: string): boolean {
   if (/[?&]host=[^&]*(,|%2c)/i.test(url)) return false;
   const [, , hosts = ''] = hostsPart.exec(url) ?? [];
   return !hosts.includes(',') || (hostsOf(url).length === hosts.split(',').length && readWrite.test(url));
 }
 
-/** The URL with the first host only, and without what pg does not know. Pure. */
+/** Returns the URL with the first host only, and without what pg does not know. Pure. */
 export function firstOf(url: string): string {
   const [, before = '', hosts = '', rest = ''] = hostsPart.exec(url) ?? [];
   const [path = '', query = ''] = rest.split('?', 2);

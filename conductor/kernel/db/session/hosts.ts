@@ -43,7 +43,7 @@ export function serverOf(url: string): Server {
   return server;
 }
 
-/** To be called before a client connects. */
+/** Points a client at a server, before it connects. */
 export async function pointAtServer(client: Client, server: Server): Promise<void> {
   const found = await server.find();
   if (found) Object.assign(client, found);

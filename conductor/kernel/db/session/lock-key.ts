@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import type { Transaction } from '#conductor/kernel/db/query/queryable.ts';
 
 /**
- * The SQL of the number by which PostgreSQL knows a lock of Baton's.
+ * Returns the SQL of the number by which PostgreSQL knows a lock of Baton's.
  * @param name SQL as well: a parameter, a column, or text in quotes
  */
 export const lockKey = (name: string): string => `hashtextextended('baton ' || ${name}, 0)`;

@@ -67,7 +67,7 @@ interface SessionOptions {
   readonly onLost?: () => void;
 }
 
-/** Work on a connection of its own. @throws AppError `unavailable` when there is none */
+/** Does work on a connection of its own. @throws AppError `unavailable` when there is none */
 export async function withClient<T>(url: string, work: (client: Client) => Promise<T>): Promise<T> {
   const server = serverOf(url);
   const client = new Client({ connectionString: server.connectionString, connectionTimeoutMillis: connectMs });
@@ -87,7 +87,7 @@ async function connectTo(server: Server, client: Client): Promise<void> {
   await client.connect();
 }
 
-/** For what belongs to a connection and not to a statement: locks, `LISTEN`. */
+/** Opens a session, for things that belong to a connection and not to a statement: locks, `LISTEN`. */
 export function openSession(url: string, { answerMs, onOpen, onLost }: SessionOptions): Session {
   const state: { opened?: Promise<Client> | undefined; isClosed: boolean } = { isClosed: false };
   const server = serverOf(url);
@@ -147,7 +147,7 @@ export interface Listener {
 }
 
 /**
- * `LISTEN` on a connection of its own, again and again whenever that is lost.
+ * Keeps a `LISTEN` on a connection of its own, and begins again whenever the connection is lost.
  * @param onAgain it listens again, and has not heard what was sent meanwhile
  */
 export function keepListening(url: string, onAgain: () => void): Listener {

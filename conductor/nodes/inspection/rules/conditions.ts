@@ -35,7 +35,7 @@ const conditions: Readonly<
 
 export const conditionArguments: Readonly<Record<string, Signature>> = conditions;
 
-/** Whether the condition holds. Pure. */
+/** Returns whether the condition holds. Pure. */
 export function conditionHolds(
   { loop, multiple = 'any', ...call }: RuleCall,
   subject: RuleSubject,

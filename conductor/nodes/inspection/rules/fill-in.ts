@@ -12,8 +12,8 @@ export interface RuleSubject {
 const reference = /\{((?:node|inventory|plugin_data|item)(?:\.\w+|\[[^\][{}]+\])*)\}/g;
 
 /**
- * A value with what it refers to in place of the references; a value that is only a reference becomes what is there, of
- * whatever type, and `undefined` where nothing is. Pure.
+ * Fills in a value: what it refers to stands in place of the references; a value that is only a reference becomes what is there,
+ * of whatever type, and `undefined` where nothing is. Pure.
  */
 export function fillIn(value: unknown, subject: RuleSubject): unknown {
   if (Array.isArray(value)) return value.map((each) => fillIn(each, subject));

@@ -90,7 +90,7 @@ function draftOf({ ports, ...subject }: RulesGiven): Draft {
   };
 }
 
-/** Each rule sees what those before it have changed; a failure ends them. Pure. */
+/** Plans the changes of all rules; each rule sees the changes of those before it, and a failure ends them. Pure. */
 export function planRules(rules: readonly InspectionRule[], given: RulesGiven, matches: RuleMatches): RulesPlan {
   const draft = draftOf(given);
   const applied: string[] = [];
@@ -154,7 +154,7 @@ function act({ op, args }: RuleCall, draft: Draft, { written, ...loop }: LoopIte
   if (op === 'fail') draft.failure = text;
 }
 
-/** `set-`, `extend-`, `del-` or `unset-` of what stands at a path. */
+/** Changes the value at a path by `set-`, `extend-`, `del-` or `unset-`. */
 function change(
   { op, args }: RuleCall,
   draft: Draft,
@@ -174,7 +174,7 @@ function change(
   if (!isThere) set(target, keys, [...list, value]);
 }
 
-/** The node, what was found beside its inventory, or one of its ports: by `port_id`, its UUID or MAC address. */
+/** Returns the node, what was found beside its inventory, or one of its ports: by `port_id`, its UUID or MAC address. */
 function targetOf({ op, args }: RuleCall, draft: Draft, subject: RuleSubject): Target | undefined {
   if (op.endsWith('-plugin-data')) return draft.pluginData;
   if (!op.endsWith('-port-attribute')) return draft.node;
@@ -187,8 +187,8 @@ function targetOf({ op, args }: RuleCall, draft: Draft, subject: RuleSubject): T
 const unsafeKeys: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype']);
 
 /**
- * `/driver_info/ipmi_username`, `driver_info.ipmi_username`, as Ironic takes them. Only the rule's own text has levels:
- * what a machine has reported fills in one key.
+ * Splits a path, `/driver_info/ipmi_username` or `driver_info.ipmi_username`, as Ironic takes them. Only the rule's own text
+ * makes levels: a value that a machine has reported fills in one key.
  */
 function keysOf(path: unknown, subject: RuleSubject, written: unknown): string[] {
   if (Array.isArray(path)) return path.map((key) => textOf(fillIn(key, subject)));
@@ -204,12 +204,12 @@ function below(parent: unknown, key: string): unknown {
   return (parent as Document)[key];
 }
 
-/** RFC 6901's escapes. */
+/** Writes a JSON pointer, with RFC 6901's escapes. */
 function pointerOf(keys: readonly string[]): string {
   return keys.map((key) => `/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 }
 
-/** With the objects that lead to it. */
+/** Sets a value, and makes the objects that lead to it. */
 function set({ document, patch }: Target, keys: readonly string[], value: unknown): void {
   let parent = document;
   keys.slice(0, -1).forEach((key, index) => {

@@ -76,7 +76,7 @@ const Rules = z
     ),
   );
 
-/** Rules as they are written, in their order, or what is wrong with them; values, which may be passwords, are not repeated. */
+/** Parses rules, in their order, or lists their faults; values, which may be passwords, are not repeated. */
 export function parseRules(given: unknown): { readonly rules: InspectionRule[]; readonly faults: readonly string[] } {
   const parsed = Rules.safeParse(given);
   if (parsed.success) return { rules: parsed.data, faults: [] };
