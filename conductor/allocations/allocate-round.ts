@@ -237,7 +237,7 @@ async function fail(round: Round, units: readonly Unit[], reason: string): Promi
     if (rows.length > 0) await saveUnserved(round.context, rows, { lastError });
   };
   await save(false, reason);
-  await save(true, `waited in vain: ${reason}`);
+  await save(true, `the wait ended without a node: ${reason}`);
 }
 
 function explain({ context, named }: Round, { requirements, members }: Unit): Promise<string> {

@@ -132,7 +132,9 @@ describe('waiting', () => {
   test('in vain: the deadline ends it, without waiting for the period', async () => {
     await ask({ wait: 0.05 });
     await eventually(async () => expect(await states()).toEqual(['error']));
-    expect((await members())[0]?.lastError).toBe('waited in vain: no available nodes match the resource class big');
+    expect((await members())[0]?.lastError).toBe(
+      'the wait ended without a node: no available nodes match the resource class big',
+    );
   });
 
   test('the oldest is served first', async () => {

@@ -49,7 +49,10 @@ export async function insertWebhook(
   createdBy: string | undefined,
 ): Promise<{ readonly webhook: WebhookRow; readonly secret: string }> {
   if (secret === mask)
-    throw new AppError('invalid_argument', `secret: '${mask}' stands for one, and there is none yet`);
+    throw new AppError(
+      'invalid_argument',
+      `secret: '${mask}' stands for the stored secret, and a new webhook has none: give another text, or leave it out`,
+    );
   const uuid = randomUUID();
   const sealed = secrets.seal(secret, secretPlace(uuid));
   await refusingDuplicates(

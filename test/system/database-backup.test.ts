@@ -116,7 +116,7 @@ test('a password of DATABASE_URL is not an argument, and a dump of another progr
   const withPassword = { ...from, DATABASE_URL: url.replace('//baton@', '//baton:p%40ss@') };
   expect(await baton(['dump', file('strange.dump')], withPassword)).toMatchObject({ exitCode: 0, stderr: '' });
   const refused = await baton(['restore', file('strange.dump')], await makeDatabase('target2'));
-  expect(refused.stderr).toContain('the dump has no nodes: it is of another program');
+  expect(refused.stderr).toContain('the dump has no table of nodes: another program has made it');
 });
 
 test('the dump of a newer version is refused, and the database stays empty', async () => {

@@ -82,7 +82,7 @@ test('a lost agent leaves the machine on, until a person says that nothing is un
     expect.objectContaining({ event: expect.stringContaining(`since ${why('erase_devices')}`) as string }),
   );
   const again = node.operator.call('POST', `/v1/nodes/${node.name}/flow/release_power`);
-  await expect(again).rejects.toThrow('nothing keeps its power as it is');
+  await expect(again).rejects.toThrow('no step holds its power');
 });
 
 test('a person ends a step that must not be interrupted, by saying so first or after the abort', async () => {

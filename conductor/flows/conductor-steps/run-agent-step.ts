@@ -200,7 +200,7 @@ export const runPluginTask: ConductorStep = {
   description: "Has the agent run a shell task of a site's plugin.",
   run: async (context) => {
     const { plugin } = context.step;
-    if (!plugin) throw new AppError('internal', `step ${context.step.uuid} says of no plugin whose task it is`);
+    if (!plugin) throw new AppError('internal', `step ${context.step.uuid} does not name the plugin of its task`);
     const started = await resumeAgentStep(context);
     if (started) return started;
     // read when they are sent, and kept in no plan: a site has as many steps of a plugin as it has nodes

@@ -51,7 +51,7 @@ export async function runFlow(
     if (action.kind === 'give up') {
       const { step } = action;
       const fault = currentFault(step);
-      const late = new AppError('timeout', `gave up waiting for ${step.waitingFor ?? 'it'}`);
+      const late = new AppError('timeout', `gave up waiting for ${step.waitingFor ?? `the end of ${stepTitle(step)}`}`);
       await failStep(context, { lease, node, flow, step }, fault ? inSituation(late, fault) : late);
       continue;
     }

@@ -21,7 +21,7 @@ export async function releasePower(context: FlowsContext, node: NodeRow, caller:
     node.uuid,
     async (tx, { powerHold }, flow) => {
       if (!powerHold || Date.parse(powerHold.until) <= context.clock.now().getTime())
-        throw new AppError('conflict', `Node ${node.uuid}: nothing keeps its power as it is.`);
+        throw new AppError('conflict', `Node ${node.uuid}: no step holds its power.`);
       await updateNode(tx, node.uuid, { powerHold: null });
       const event = `power released, which was kept until ${powerHold.until} since ${powerHold.why}`;
       await writeChangeNote(tx, node.uuid, changeNote(context, caller, event));

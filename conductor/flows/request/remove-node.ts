@@ -120,7 +120,7 @@ export async function forgetDiscovered(
           .select({ uuid: nodes.uuid })
           .from(nodes)
           .where(and(eq(nodes.uuid, uuid), isForgotten));
-        if (!still) throw new AppError('conflict', 'somebody has taken it up');
+        if (!still) throw new AppError('conflict', `node ${uuid} has been taken up meanwhile`);
       });
     } catch (error) {
       log.debug({ err: error, node: uuid, outcome: errorCode(error) }, 'a discovered machine is not forgotten');

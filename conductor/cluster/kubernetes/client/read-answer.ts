@@ -33,5 +33,5 @@ export function parseReply<Schema extends z.ZodType>(schema: Schema, { body }: R
 
 /** Returns the error for an answer that can't be one about `what`. */
 export function notUnderstood(what: string, why: string): AppError {
-  return new AppError('unavailable', `the Kubernetes API server's answer is none: ${what}: ${why}`);
+  return new AppError('unavailable', `the Kubernetes API server's answer for ${what} can't be understood: ${why}`);
 }

@@ -85,7 +85,7 @@ async function listContents({ programs }: ReachedDatabase, read: ReadDump): Prom
   });
   const lines = list.split('\n');
   if (!lines.some((line) => line.includes(' TABLE public nodes '))) {
-    throw new AppError('invalid_argument', 'the dump has no nodes: it is of another program');
+    throw new AppError('invalid_argument', 'the dump has no table of nodes: another program has made it');
   }
   return lines.filter((line) => !/ SCHEMA - /.test(line)).join('\n');
 }
