@@ -70,6 +70,6 @@ test('what the BMC does not have is named', async () => {
     message: expect.stringContaining('subscribe to events of the BMC at'),
     cause: { message: expect.stringContaining('No more subscriptions.') },
   });
-  simulator.inject({ method: 'GET', path: /EventService$/, status: 200, body: {}, times: 1 });
+  simulator.inject({ method: 'GET', path: /EventService$/, status: 200, body: { Id: 'EventService' }, times: 1 });
   await expect(events.list()).rejects.toMatchObject({ code: 'not_supported' });
 });

@@ -302,7 +302,7 @@ describe('settings that are taken and dropped', () => {
   test.each([404, 500, 503])('are not known where the place answers %i then', async (status) => {
     const { bios, simulator } = await rig({ biosDrops: ['NumCores'] });
     simulator.inject({ method: 'PATCH', path: /Settings$/, status: 204 });
-    simulator.inject({ method: 'GET', path: /Bios\/Settings$/, body: {}, times: 1 });
+    simulator.inject({ method: 'GET', path: /Bios\/Settings$/, body: { Attributes: {} }, times: 1 });
     simulator.inject({ method: 'GET', path: /Bios\/Settings$/, status, times: 5 });
     await expect(bios.applySettings(both)).resolves.toBeUndefined();
     expect(simulator.faultsLeft()).toBeLessThan(5);

@@ -1,6 +1,6 @@
 import type { SessionRecord } from '#conductor/drivers/bmc-session.ts';
 import type { RedfishConnection } from '#conductor/drivers/redfish/client/driver-info.ts';
-import { bmcMessage, httpStatusOf, statusError } from '#conductor/drivers/redfish/client/errors.ts';
+import { bmcMessage, httpStatusOf, saysNothing, statusError } from '#conductor/drivers/redfish/client/errors.ts';
 import { requireOwnPath } from '#conductor/drivers/redfish/client/own-path.ts';
 import { createSender } from '#conductor/drivers/redfish/client/sending.ts';
 import { createCredentials } from '#conductor/drivers/redfish/client/sessions.ts';
@@ -78,6 +78,10 @@ export function createRedfishClient(connection: RedfishConnection, options: Redf
       const { status, body } = answer;
       if (state.hasAnswered && isPage(answer)) {
         const message = `${what} answered ${status} with a page (it is text, not JSON): the BMC may be starting`;
+        throw new AppError('unavailable', message, { details: { sent: true } });
+      }
+      if (request.method === 'GET' && status === 200 && bmcMessage(body) !== '' && saysNothing(body)) {
+        const message = `${what} answered 200 with an error alone, which is no document: ${bmcMessage(body)}`;
         throw new AppError('unavailable', message, { details: { sent: true } });
       }
       if (status < 300 || status === 304) {

@@ -41,6 +41,29 @@ function errorIn(body: unknown) {
   return { code, message, infos: [...(own ?? []), ...about] };
 }
 
+/** Names of message ids by which BMCs say that a request has succeeded. */
+const successIds = /(^|[.:])(Success|NoOperation|Created|AccountModified|\w*(Reset|Reboot)Required)$/;
+
+/**
+ * Whether a document has nothing but an error in it, or nothing at all: with a good status it is no resource, and says
+ * nothing of one. What an operation answers that has succeeded may be such an error, by its name.
+ */
+export function saysNothing(body: unknown): boolean {
+  return isWithoutContent(body) && !saysSuccess(body);
+}
+
+/** Whether a document has none of a resource's properties. */
+export function isWithoutContent(body: unknown): boolean {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) return false;
+  return Object.keys(body).every((key) => key === 'error' || key.endsWith('@Message.ExtendedInfo'));
+}
+
+function saysSuccess(body: unknown): boolean {
+  const { code, infos = [] } = errorIn(body) ?? {};
+  const own = ExtendedInfos.safeParse((body as Record<string, unknown>)['@Message.ExtendedInfo']).data ?? [];
+  return [code, ...[...infos, ...own].map((info) => info.MessageId)].some((id) => successIds.test(id ?? ''));
+}
+
 function joined(texts: readonly (string | null | undefined)[]): string {
   return [...new Set(texts.filter(Boolean))].join(' ');
 }
@@ -56,6 +79,8 @@ export const laterIds: readonly { readonly id: string; readonly tries: number }[
   { id: 'InvalidOperationForSystemState', tries: 3 },
   // Dell iDRAC: the Lifecycle Controller is not ready (sushy's release notes)
   { id: 'SYS518', tries: Number.POSITIVE_INFINITY },
+  // Dell iDRAC 10: power on, for up to a minute after power off (Ironic, bug 2162995)
+  { id: 'ActionParameterValueConflict', tries: 8 },
   // AMI MegaRAC (its registry): the host starts, or other requests and images are at work
   { id: 'ServiceTemporarilyUnavailableDueToHostBooting', tries: Number.POSITIVE_INFINITY },
   { id: 'ServiceTemporarilyUnavailableDueToMutex', tries: Number.POSITIVE_INFINITY },

@@ -1,5 +1,5 @@
 import { stoppedError } from '#conductor/drivers/call-deadline.ts';
-import { triesLater } from '#conductor/drivers/redfish/client/errors.ts';
+import { saysNothing, triesLater } from '#conductor/drivers/redfish/client/errors.ts';
 import type { SendOpen } from '#conductor/drivers/redfish/client/sessions.ts';
 import {
   isBrokenJson,
@@ -39,7 +39,7 @@ export function createSender(transport: Transport, options: SenderOptions): Send
       const answer = await sendFollowing(request);
       if (attempt === attempts || !isTransient(request, answer)) return answer;
       const waitMs = retryAfterMs(answer.headers['retry-after'], clock.now());
-      const how = isPage(answer) ? 'a page' : answer.status === 200 ? 'half a document' : answer.status;
+      const how = isPage(answer) ? 'a page' : answer.status === 200 ? 'no whole document' : answer.status;
       throw new AppError('busy', `${method} ${path} was answered with ${how}`, { details: { waitMs } });
     };
     try {
@@ -112,7 +112,8 @@ function isTransient({ method }: TransportRequest, answer: RedfishAnswer): boole
   if (status === 503 || status === 429) return true;
   // what asked for a page's place may have been done, and only an action is not to be done twice
   if (method !== 'POST' && isPage(answer)) return true;
-  return method === 'GET' && ([500, 502, 504].includes(status) || (status === 200 && isBrokenJson(body)));
+  if (method !== 'GET') return false;
+  return [500, 502, 504].includes(status) || (status === 200 && (isBrokenJson(body) || saysNothing(body)));
 }
 
 function isTransientError(request: TransportRequest, error: unknown): boolean {

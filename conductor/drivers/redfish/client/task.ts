@@ -1,6 +1,6 @@
 import { stoppedError } from '#conductor/drivers/call-deadline.ts';
 import type { RedfishClient } from '#conductor/drivers/redfish/client/client.ts';
-import { httpStatusOf } from '#conductor/drivers/redfish/client/errors.ts';
+import { httpStatusOf, saysNothing } from '#conductor/drivers/redfish/client/errors.ts';
 import { ownPath } from '#conductor/drivers/redfish/client/own-path.ts';
 import { Task } from '#conductor/drivers/redfish/client/schemas.ts';
 import { isOpen, lookAtTask, type TaskLook } from '#conductor/drivers/redfish/client/task-states.ts';
@@ -95,14 +95,18 @@ async function lookAgain(
   }
 }
 
-/** `lost`: HPE deletes a task's monitor when it ends, and a BMC that has restarted knows none. */
+/**
+ * `lost`: HPE deletes a task's monitor when it ends, and a BMC that has restarted knows none; an answer with nothing in it
+ * does not tell the end of one either.
+ */
 export async function readTask(
   client: RedfishClient,
   path: string,
   signal: AbortSignal,
 ): Promise<RedfishAnswer | 'lost'> {
   try {
-    return await client.request({ method: 'GET', path, signal });
+    const answer = await client.request({ method: 'GET', path, signal });
+    return answer.status === 200 && saysNothing(answer.body) ? 'lost' : answer;
   } catch (error) {
     if (httpStatusOf(error) === 404 || httpStatusOf(error) === 410) return 'lost';
     throw error;
