@@ -246,7 +246,10 @@ export interface RaidVolume {
 export interface RaidController {
   readonly id: string;
   readonly volumesPath: string;
+  /** Ironic's RAID levels; all of them where it does not say which. */
   readonly levels: readonly string[];
+  /** Whether it says which: some that do not make no volumes at all. */
+  readonly saysLevels?: boolean;
   /** When it says that it does what it is asked for: `Immediate`, `OnReset`… */
   readonly applyTimes: readonly string[];
   readonly drives: readonly RaidDrive[];

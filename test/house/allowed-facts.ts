@@ -48,7 +48,6 @@ export const allowedFacts: Readonly<Record<Shape, Allowed>> = {
     'conductor/drivers/redfish/media/media-slots.ts': [1, 'words of a message'],
     'conductor/drivers/redfish/power.ts': [1, 'a BMC that lists none is asked, and answers itself'],
     'conductor/drivers/redfish/raid.ts': [2, 'a drive of 0 bytes is large enough for no volume of a size'],
-    'conductor/drivers/redfish/client/resource.ts': [1, 'a resource without ETag: as the standard writes it'],
     'conductor/drivers/table/registry.ts': [1, 'words of a log'],
     'conductor/drivers/redfish/client/sending.ts': [1, 'tries that an answer is worth: of another, none'],
     'conductor/flows/engine/apply-targets.ts': [3, 'words of the history: no failure'],

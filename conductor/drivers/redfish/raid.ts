@@ -8,7 +8,7 @@ import type {
   RaidVolume,
 } from '#conductor/drivers/interfaces.ts';
 import { readAllMemberPaths, readEach, readMemberPaths } from '#conductor/drivers/redfish/client/collection.ts';
-import { firstTaken, underTitle } from '#conductor/drivers/redfish/client/errors.ts';
+import { firstTaken, namesOf, underTitle } from '#conductor/drivers/redfish/client/errors.ts';
 import { idInPath } from '#conductor/drivers/redfish/client/own-path.ts';
 import { readResource } from '#conductor/drivers/redfish/client/resource.ts';
 import { orUndefined, Reference } from '#conductor/drivers/redfish/client/schemas.ts';
@@ -106,8 +106,8 @@ export function redfishRaid(system: RedfishSystem): RaidInterface {
       const { signal } = callDeadline(options, writeTimeoutMs);
       const { controller } = volume;
       const what = `create a RAID ${volume.level} volume on ${controller.id} at ${client.origin}`;
-      const send = (body: object) =>
-        client.request({ method: 'POST', path: controller.volumesPath, body: withTime(controller, body), signal });
+      const post = (body: object) => client.request({ method: 'POST', path: controller.volumesPath, body, signal });
+      const send = (body: object) => timed(withTime(controller, body), post);
       return underTitle(what, async () =>
         follow(system, controller, { answer: await firstTaken(bodies(volume), send), what, signal }),
       );
@@ -115,10 +115,10 @@ export function redfishRaid(system: RedfishSystem): RaidInterface {
     deleteVolume: async (controller, { path, name }, options) => {
       const { signal } = callDeadline(options, writeTimeoutMs);
       const what = `delete the volume ${name} on ${controller.id} at ${client.origin}`;
-      const applyTime = withTime(controller, {});
-      const body = Object.keys(applyTime).length > 0 ? { body: applyTime } : {};
+      const send = (body: object) =>
+        client.request({ method: 'DELETE', path, ...(Object.keys(body).length > 0 ? { body } : {}), signal });
       return underTitle(what, async () => {
-        const answer = await client.request({ method: 'DELETE', path, ...body, signal });
+        const answer = await timed(withTime(controller, {}), send);
         return follow(system, controller, { answer, what, signal });
       });
     },
@@ -144,10 +144,12 @@ async function readController(
     const volume = volumeOf(volumePath, (await readResource(client, volumePath, Volume, signal)).data);
     if (volume) volumes.push(volume);
   }
+  const types = await readRaidTypes(client, data, signal);
   return {
     id: data.Id ?? path,
     volumesPath,
-    levels: levelsOf(await readRaidTypes(client, data, signal)),
+    levels: levelsOf(types),
+    saysLevels: types.some((each) => each.length > 0),
     applyTimes: collection['@Redfish.OperationApplyTimeSupport']?.SupportedValues ?? [],
     drives: present.map((drive) => driveOf(drive.path, drive.data)),
     unread: unread.map((drive) => idInPath(drive.path)),
@@ -257,6 +259,18 @@ function bodies({ level, name, sizeBytes, drives }: NewRaidVolume): readonly obj
 function withTime({ applyTimes }: RaidController, body: object): object {
   const time = ['Immediate', 'OnReset'].find((each) => applyTimes.includes(each));
   return time === undefined ? body : { ...body, '@Redfish.OperationApplyTime': time };
+}
+
+/** Sends it with the time at which it is to be done, and without to a BMC that names this as what it doesn't know. */
+async function timed(body: object, send: (body: object) => Promise<RedfishAnswer>): Promise<RedfishAnswer> {
+  const { '@Redfish.OperationApplyTime': time, ...rest } = body as { readonly '@Redfish.OperationApplyTime'?: string };
+  try {
+    return await send(body);
+  } catch (error) {
+    // iDRAC from 6.00.02 on, of deletions: 500 (sushy's release notes)
+    if (time === undefined || !namesOf(error).has('OperationApplyTime')) throw error;
+    return send(rest);
+  }
 }
 
 /**

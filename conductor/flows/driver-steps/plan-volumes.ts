@@ -72,7 +72,9 @@ function planVolume(
     );
   }
   const reasons: string[] = [];
-  for (const controller of able) {
+  let free: PlannedVolume | undefined;
+  // the board's own controllers show drives and volumes, too, and can't be told from others where they say no levels
+  for (const controller of able.toSorted((one, other) => Number(doesSay(other)) - Number(doesSay(one)))) {
     const drives = controller.levels.includes(level)
       ? chooseDrives(
           wanted,
@@ -87,9 +89,16 @@ function planVolume(
     }
     const existing = controller.volumes.find((volume) => volume.level === level && hasDrives(volume, drives));
     const sizeBytes = size === 'MAX' ? undefined : size * gib;
-    return { wanted, controller, level, drives, existing, name: wanted.volume_name, sizeBytes };
+    const planned = { wanted, controller, level, drives, existing, name: wanted.volume_name, sizeBytes };
+    if (existing) return planned;
+    free ??= planned;
   }
+  if (free) return free;
   throw new AppError('storage_error', `${field} (RAID ${level}, ${size} GiB) finds no drives: ${reasons.join('; ')}`);
+}
+
+function doesSay({ saysLevels }: RaidController): boolean {
+  return saysLevels !== false;
 }
 
 /** The drives, or why there are none. */

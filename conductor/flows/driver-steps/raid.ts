@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { RaidController, RaidVolume } from '#conductor/drivers/interfaces.ts';
-import { saysItIsOver } from '#conductor/flows/bmc/hold-power.ts';
 import { awaitReset, resetMachine } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
+import { again, areNextOnes, askForAll, pollMs } from '#conductor/flows/driver-steps/ask-for-volumes.ts';
 import { requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
 import { type PlannedVolume, planVolumes } from '#conductor/flows/driver-steps/plan-volumes.ts';
 import { runThenSettle, settlingLater } from '#conductor/flows/driver-steps/settle-left.ts';
@@ -15,7 +15,6 @@ import {
 import { AppError, errorChain, errorCode } from '#shared/errors/app-error.ts';
 import { parseTargetRaidConfig, type TargetRaidConfig } from '#shared/raid/target-raid-config.ts';
 
-const pollMs = 5_000;
 /** How long a controller may be at what it was asked for before it is taken to wait for a reset. */
 const unsaidMs = 10 * 60_000;
 const gib = 1024 ** 3;
@@ -91,7 +90,8 @@ async function makeVolumes(context: StepContext, wanted: Wanted): Promise<Conduc
   const plan = await markRefusals(context, () => planVolumes(wanted.config, controllers));
   const isClear = await clearTheWay(context, { controllers, plan, deleteExisting: wanted.deleteExisting });
   const missing = plan.filter(({ existing }) => !existing);
-  const asked = await askForAll(context, missing, (volume) => raid.createVolume(volume, { signal }), isClear);
+  const create = (volume: PlannedVolume): Promise<boolean> => raid.createVolume(volume, { signal });
+  const asked = await askForAll(context, missing, { ask: create, title: titleOf }, isClear);
   if ('kind' in asked) return asked;
   return shown(context, 'the controllers to show their volumes', async () => {
     const made = planVolumes(wanted.config, await raid.getControllers({ signal }));
@@ -101,35 +101,6 @@ async function makeVolumes(context: StepContext, wanted: Wanted): Promise<Conduc
     if (late.some(({ controller }) => isAtWork(context, controller, asked))) return () => again(context, about, asked);
     return () => resetMachine(context, (after) => awaitVolumes(after, wanted));
   });
-}
-
-/**
- * Answers the refusals of what may have been asked for before: by a conductor that died, or whose answer was lost. An
- * answer of which it isn't known whether it was taken is asked about once more. A refusal says nothing of an earlier change
- * that the BMC may be at still: it is asked about once more, too.
- */
-async function askForAll<Change>(
-  context: StepContext,
-  changes: readonly Change[],
-  ask: (change: Change) => Promise<boolean>,
-  isClear = true,
-): Promise<ConductorStepOutcome | readonly string[]> {
-  const refusals: string[] = [];
-  let haveEnded = isClear;
-  for (const each of changes) {
-    try {
-      haveEnded = (await ask(each)) && haveEnded;
-    } catch (error) {
-      if (context.signal.aborted || errorCode(error) !== 'bmc_error') throw error;
-      const isOver = saysItIsOver(error, context.step);
-      if (!(isOver && haveEnded) && !context.isRepeated)
-        return again(context, 'the BMC to show what came of the change', [errorChain(error)]);
-      if (!isOver || !context.isRepeated) throw error;
-      context.log.warn({ err: error }, 'change of a RAID volume refused; it may have been asked for before');
-      refusals.push(errorChain(error));
-    }
-  }
-  return refusals;
 }
 
 /** A deletion that is refused while the BMC may be at the one before: power stays held. */
@@ -202,7 +173,8 @@ async function clearTheWay(
     );
   }
   let haveEnded = true;
-  for (const { controller, volume } of others) {
+  // some controllers delete the last one alone
+  for (const { controller, volume } of others.toReversed()) {
     try {
       haveEnded = (await raid.deleteVolume(controller, volume, { signal: context.signal })) && haveEnded;
     } catch (error) {
@@ -222,9 +194,14 @@ async function awaitVolumes(context: StepContext, { config }: Wanted): Promise<C
     return waiting(context, `the controllers to show their drives: ${errorChain(error)}`);
   }
   const missing = plan.filter(({ existing }) => !existing);
-  return missing.length === 0
-    ? finish(context, plan)
-    : waiting(context, `the controller to make ${describeMissing(missing)}`);
+  if (missing.length === 0) return finish(context, plan);
+  const about = `the controller to make ${describeMissing(missing)}`;
+  return areNextOnes(context, missing.map(titleOf)) ? again(context, about) : waiting(context, about);
+}
+
+/** Tells a volume from others of the configuration, before and after it is made. */
+function titleOf({ drives }: PlannedVolume): string {
+  return drives.map(({ path }) => path).join(' ');
 }
 
 function describeMissing(missing: readonly PlannedVolume[]): string {
@@ -255,9 +232,11 @@ async function deleteVolumes(context: StepContext): Promise<ConductorStepOutcome
   const raid = requireOffered(context, (bmc) => bmc.raid);
   const { signal } = context;
   const found = volumesOf(await raid.getControllers({ signal }));
-  const asked = await askForAll(context, found, ({ controller, volume }) =>
-    raid.deleteVolume(controller, volume, { signal }),
-  );
+  // some controllers delete the last one alone
+  const asked = await askForAll(context, found.toReversed(), {
+    ask: ({ controller, volume }) => raid.deleteVolume(controller, volume, { signal }),
+    title: ({ volume }) => volume.path,
+  });
   if ('kind' in asked) return asked;
   return shown(context, 'the controllers to show their volumes', async () => {
     const controllers = await raid.getControllers({ signal });
@@ -271,19 +250,16 @@ async function deleteVolumes(context: StepContext): Promise<ConductorStepOutcome
 async function awaitDeletion(context: StepContext): Promise<ConductorStepOutcome> {
   const controllers = await requireOffered(context, (bmc) => bmc.raid).getControllers({ signal: context.signal });
   // a BMC that starts shows no controllers, and with them no volumes
-  if (controllers.length > 0 && volumesOf(controllers).length === 0) return awaitReset(context);
-  return waiting(context, describeLeft(controllers));
+  const left = volumesOf(controllers);
+  if (controllers.length > 0 && left.length === 0) return awaitReset(context);
+  const paths = left.map(({ volume }) => volume.path);
+  return (areNextOnes(context, paths) ? again : waiting)(context, describeLeft(controllers));
 }
 
 function describeLeft(controllers: readonly RaidController[]): string {
   if (controllers.length === 0) return 'the BMC to show its storage controllers again';
   const names = volumesOf(controllers).map(({ volume }) => volume.name);
   return `the controller to delete ${names.join(', ')}`;
-}
-
-function again(context: StepContext, about: string, faults: readonly string[]): ConductorStepOutcome {
-  const reason = [about, ...faults].join(': ');
-  return { kind: 'again', reason, code: 'bmc_task', timeoutMs: context.config.callbackTimeoutMs, checkEveryMs: pollMs };
 }
 
 function waiting(context: StepContext, reason: string): ConductorStepOutcome {

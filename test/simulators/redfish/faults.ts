@@ -64,6 +64,8 @@ export interface Quirks {
   noEtag: boolean;
   /** ETags are weak in answers and compared as strong: `W/"x"` never fits, `"x"` does. */
   weakEtagOnly: boolean;
+  /** ETag headers have quotes about the quotes, which If-Match must not; or `If-Match: *` alone is taken. */
+  etags: 'as they are' | 'quoted twice' | 'any state alone';
   /** Every If-Match is a 412. */
   rejectIfMatch: boolean;
   /** PATCH without If-Match is a 428. */
@@ -166,6 +168,14 @@ export interface Quirks {
   volumeDrivesAtTop: boolean;
   /** The storage controller has no `Volumes`. */
   noVolumes: boolean;
+  /** While the storage controller makes a change, or one waits for a reset, it takes no other. */
+  oneVolumeTask: boolean;
+  /** Volumes are deleted the last first; others are refused. */
+  deletesLastVolumeOnly: boolean;
+  /** DELETE of a volume with the time at which it is to be is a 500. */
+  rejectsDeletionTime: boolean;
+  /** A controller without RAID stands first, which has volumes, refuses to make any, and does not say so. */
+  plainController: boolean;
   /** How the BMC itself can be restarted. */
   managerResetTypes: readonly string[];
   /** No SecureBoot resource. */
@@ -243,6 +253,7 @@ export interface Quirks {
 export const standardQuirks: Readonly<Quirks> = {
   noEtag: false,
   weakEtagOnly: false,
+  etags: 'as they are',
   rejectIfMatch: false,
   requireIfMatch: false,
   noAllowableValues: false,
@@ -286,6 +297,10 @@ export const standardQuirks: Readonly<Quirks> = {
   volumesMadeAfter: undefined,
   volumeDrivesAtTop: false,
   noVolumes: false,
+  oneVolumeTask: false,
+  deletesLastVolumeOnly: false,
+  rejectsDeletionTime: false,
+  plainController: false,
   managerResetTypes: ['ForceRestart'],
   noSecureBoot: false,
   virtualMedia: 'of the manager',

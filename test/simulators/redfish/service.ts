@@ -218,7 +218,8 @@ function shownEtag(state: ServiceState, resource: Record<string, unknown>): stri
 }
 
 function etagHeaders(state: ServiceState, resource: Record<string, unknown>): Record<string, string> {
-  return state.quirks.noEtag ? {} : { ETag: shownEtag(state, resource) };
+  const etag = shownEtag(state, resource);
+  return state.quirks.noEtag ? {} : { ETag: state.quirks.etags === 'quoted twice' ? `"${etag}"` : etag };
 }
 
 async function patch(state: ServiceState, request: ServiceRequest, path: string, etag: string): Promise<Answer> {
@@ -274,6 +275,7 @@ async function patchBoot(state: ServiceState, path: string, body: Record<string,
 function precondition(state: ServiceState, request: ServiceRequest, etag: string): Answer | undefined {
   const ifMatch = request.headers['if-match'];
   if (ifMatch === undefined) return state.quirks.requireIfMatch ? errorAnswer(428, 'PreconditionRequired') : undefined;
+  if (state.quirks.etags === 'any state alone' && ifMatch !== '*') return errorAnswer(412, 'PreconditionFailed');
   if (state.quirks.rejectIfMatch) return errorAnswer(412, 'PreconditionFailed');
   return ifMatch === `"${etag}"` || ifMatch === '*' ? undefined : errorAnswer(412, 'PreconditionFailed');
 }

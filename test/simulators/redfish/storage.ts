@@ -9,6 +9,7 @@ import { awaitReset, perform, startTask, workUntil } from '#test/simulators/redf
 export const storagePath = '/redfish/v1/Systems/1/Storage';
 const controllerPath = `${storagePath}/RAID.Integrated.1-1`;
 export const volumesPath = `${controllerPath}/Volumes`;
+const plainPath = `${storagePath}/AHCI.Embedded.1-1`;
 
 const gib = 1024 ** 3;
 const leastDrives: Readonly<Record<string, number>> = { RAID0: 1, RAID1: 2, RAID5: 3, RAID6: 4, RAID10: 4 };
@@ -107,9 +108,17 @@ export async function createVolume(state: ServiceState, text: string): Promise<A
 
 /** `DELETE …/Volumes/{id}`. */
 export async function deleteVolume(state: ServiceState, path: string, text: string): Promise<Answer> {
-  const { storage } = state;
+  const { storage, quirks } = state;
   const found = storage.volumes.find(({ id }) => path === `${volumesPath}/${id}`);
   if (!found) return errorAnswer(404, 'ResourceNotFound');
+  if (quirks.deletesLastVolumeOnly && found !== storage.volumes.at(-1)) {
+    const higher = 'without deleting the higher volumes in the same Physical drive first';
+    return refused('PropertyValueError', `This volume cannot be deleted ${higher}.`);
+  }
+  if (quirks.rejectsDeletionTime && text.includes('OperationApplyTime')) {
+    const parameter = 'Unsupported parameter name @Redfish.OperationApplyTime';
+    return errorAnswer(500, 'InternalError', { id: 'IDRAC.2.8.SYS029', text: parameter });
+  }
   const act = (): void => {
     storage.volumes = storage.volumes.filter((each) => each !== found);
   };
@@ -121,6 +130,9 @@ async function applied(state: ServiceState, body: Record<string, unknown>, chang
   const time = body['@Redfish.OperationApplyTime'] ?? times[0] ?? 'OnReset';
   if (times.length > 0 && !times.some((each) => each === time)) {
     return refused('PropertyValueNotInList', `The apply time ${JSON.stringify(time)} is not supported.`);
+  }
+  if (state.quirks.oneVolumeTask && state.storage.pending.length + state.storage.making.length > 0) {
+    return refused('PropertyValueError', 'A configuration job of the device exists already.');
   }
   if (time === 'Immediate' && state.quirks.volumesMadeAfter) {
     const { id, answer } = startTask(state.tasks);
@@ -145,14 +157,16 @@ function refused(message: string, text: string): Answer {
 /** The resources, by path. */
 export function storageResources(storage: SimulatedStorage, quirks: Quirks): Record<string, Record<string, unknown>> {
   const references = (paths: readonly string[]) => paths.map((path) => ({ '@odata.id': path }));
+  const controllers = [...(quirks.plainController ? [plainPath] : []), controllerPath];
   const volumes = storage.volumes.map((volume) => [`${volumesPath}/${volume.id}`, volumeResource(volume)] as const);
   return {
     [storagePath]: {
       '@odata.type': '#StorageCollection.StorageCollection',
       Name: 'Storage',
-      'Members@odata.count': 1,
-      Members: references([controllerPath]),
+      'Members@odata.count': controllers.length,
+      Members: references(controllers),
     },
+    ...(quirks.plainController ? plainController() : {}),
     [controllerPath]: {
       '@odata.type': '#Storage.v1_8_0.Storage',
       Id: 'RAID.Integrated.1-1',
@@ -185,6 +199,28 @@ export function storageResources(storage: SimulatedStorage, quirks: Quirks): Rec
           }),
     },
     ...Object.fromEntries(volumes),
+  };
+}
+
+/** The board's own controller, whose two drives stand for themselves. */
+function plainController(): Record<string, Record<string, unknown>> {
+  const paths = ['A', 'B'].map((port) => `${plainPath}/Drives/${port}`);
+  const [first] = drives;
+  return {
+    [plainPath]: {
+      '@odata.type': '#Storage.v1_8_0.Storage',
+      Id: 'AHCI.Embedded.1-1',
+      Name: 'AHCI controller',
+      Drives: paths.map((path) => ({ '@odata.id': path })),
+      Volumes: { '@odata.id': `${plainPath}/Volumes` },
+    },
+    [`${plainPath}/Volumes`]: {
+      '@odata.type': '#VolumeCollection.VolumeCollection',
+      Name: 'Volumes',
+      'Members@odata.count': 0,
+      Members: [],
+    },
+    ...Object.fromEntries(paths.map((path) => [path, first ? driveResource({ ...first, id: path.slice(-1) }) : {}])),
   };
 }
 

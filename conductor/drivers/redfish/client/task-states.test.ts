@@ -18,6 +18,8 @@ const expected: Readonly<Record<string, string>> = {
   Invalid: 'failed',
   Scheduled: 'pending',
   ReadyForExecution: 'pending',
+  RebootPending: 'pending',
+  PendingActivation: 'pending',
   Failed: 'failed',
   CompletedWithErrors: 'failed',
   RebootFailed: 'failed',

@@ -2,7 +2,7 @@ import { bmcMessage, withoutImages } from '#conductor/drivers/redfish/client/err
 import { Task } from '#conductor/drivers/redfish/client/schemas.ts';
 import type { RedfishAnswer } from '#conductor/drivers/redfish/client/transport.ts';
 
-/** Words of DMTF's `Task.TaskState` and `Job.JobState`, then those of Dell's jobs. */
+/** Words of DMTF's `Task.TaskState` and `Job.JobState`, then those of Dell's jobs (sushy, oem/dell/resources/taskservice). */
 export const taskStates = [
   'New',
   'Pending',
@@ -23,6 +23,15 @@ export const taskStates = [
   'Invalid',
   'Scheduled',
   'ReadyForExecution',
+  'RebootPending',
+  'PendingActivation',
+  'Downloading',
+  'Downloaded',
+  'Scheduling',
+  'Waiting',
+  'Paused',
+  'RebootCompleted',
+  'Unknown',
   'Failed',
   'CompletedWithErrors',
   'RebootFailed',
@@ -56,6 +65,15 @@ const phases: Readonly<Record<TaskState, Phase>> = {
   Invalid: 'failed',
   Scheduled: 'pending',
   ReadyForExecution: 'pending',
+  RebootPending: 'pending',
+  PendingActivation: 'pending',
+  Downloading: 'running',
+  Downloaded: 'running',
+  Scheduling: 'running',
+  Waiting: 'running',
+  Paused: 'running',
+  RebootCompleted: 'running',
+  Unknown: 'running',
   Failed: 'failed',
   CompletedWithErrors: 'failed',
   RebootFailed: 'failed',
