@@ -44,6 +44,8 @@ export const Manifest = z.object({
     /** Script steps and the native addon beside the agent. */
     extra_sha256: z.string().optional(),
     compression: z.string().optional(),
+    /** Hash of the certificate, or of the command, that has signed the boot medium's loader besides. */
+    signer: z.string().optional(),
   }),
   outputs: z.array(Output),
   /** Bytes of all files that the kernel unpacks (ramdisk only). */

@@ -98,25 +98,34 @@ function ownFiles({ parameters, secrets }: BootMediumParams): { readonly text: B
 
 /**
  * Predicts what a machine measures that boots this medium under UEFI.
+ * @param served the parameters that it may have been served with
  * @returns `undefined`: a medium of an older release, or parameters whose quotes GRUB's measurements write otherwise
  */
-export async function predictMedium(directory: string, params: BootMediumParams): Promise<PredictedBoot | undefined> {
+export async function predictMedium(
+  directory: string,
+  served: readonly BootMediumParams[],
+): Promise<PredictedBoot | undefined> {
   const note = await readFile(join(directory, 'boot-medium.json'), 'utf8').catch((cause: unknown) => {
     throw unusable(directory, "boot-medium.json can't be read", cause);
   });
   const { measured } = readLayout(directory, note);
-  if (!measured || /["'\\$]/.test(params.parameters)) return undefined;
-  const { text, archive } = ownFiles(params);
-  const own: Readonly<Record<string, Buffer>> = { 'node.cfg': text, 'secrets.img': archive };
+  if (!measured || served.some(({ parameters }) => /["'\\$]/.test(parameters))) return undefined;
   const sha256 = (content: Buffer | string): string => createHash('sha256').update(content).digest('hex');
-  const events = measured.events.map((event) => {
-    if ('file' in event)
-      return { pcr: 9, digests: [event.sha256 ?? sha256(own[event.file] ?? '')], subject: event.file };
-    const text = event.text.replaceAll(parametersMark, () => params.parameters);
-    const texts = text.includes(deviceMark) ? devices.map((device) => text.replaceAll(deviceMark, device)) : [text];
-    return { pcr: 8, digests: texts.map(sha256), subject: event.text };
-  });
+  const events = measured.events.map((event) => ({
+    ...('text' in event ? { pcr: 8, subject: event.text } : { pcr: 9, subject: event.file }),
+    digests: served.flatMap((params) => {
+      if ('text' in event) return textsOf(event.text, params).map(sha256);
+      const { text, archive } = ownFiles(params);
+      const own: Readonly<Record<string, Buffer>> = { 'node.cfg': text, 'secrets.img': archive };
+      return [event.sha256 ?? sha256(own[event.file] ?? '')];
+    }),
+  }));
   return { programs: measured.programs, kernel: measured.kernel, events };
+}
+
+function textsOf(template: string, { parameters }: BootMediumParams): readonly string[] {
+  const text = template.replaceAll(parametersMark, () => parameters);
+  return text.includes(deviceMark) ? devices.map((device) => text.replaceAll(deviceMark, device)) : [text];
 }
 
 /** GRUB's names of the drive that it was loaded from, which depend on what else a machine has. */

@@ -1,6 +1,7 @@
 import { mkdir, open, readFile, rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { BuildContext } from '#image-build/build-context.ts';
+import { isPresent } from '#image-build/files.ts';
 import { type DiskLayout, sectorSize } from '#image-build/os-image/partitions.ts';
 import { identity, imageDate } from '#image-build/os-image/recipe.ts';
 import { bootCode, placedCore } from '#shared/disks/grub-boot-sectors.ts';
@@ -89,12 +90,7 @@ async function makeEfiPartition(
   const geometry = ['-F', '-c', '1', '-T', String(sectors), '-h', '255', '-s', '63', '-H', String(start)];
   const env = { SOURCE_DATE_EPOCH: String(imageDate), TZ: 'UTC', MTOOLS_SKIP_CHECK: '1' };
   await context.run('mformat', [...fileSystem, ...geometry, '-v', 'ESP', '-N', identity.efiVolume], { env });
-  const loader = await readFile(join(root, 'tmp/grub/x86_64-efi'));
-  const files: ReadonlyArray<readonly [name: string, content: Uint8Array]> = [
-    ['EFI/BOOT/BOOTX64.EFI', loader], // what firmware runs that has no entry for this disk
-    ['EFI/debian/grubx64.efi', loader],
-    ['EFI/debian/BOOTX64.CSV', bootEntryCsv('grubx64.efi', 'debian')],
-  ];
+  const files = await efiFiles(root);
   await context.run('mmd', [...fileSystem, '::EFI', '::EFI/BOOT', '::EFI/debian'], { env });
   for (const [name, content] of files) {
     const source = join(work, 'file');
@@ -102,6 +98,35 @@ async function makeEfiPartition(
     await utimes(source, imageDate, imageDate);
     await context.run('mcopy', ['-m', ...fileSystem, source, `::${name}`], { env });
   }
+}
+
+const signedLoaders = {
+  shim: 'usr/lib/shim/shimx64.efi.signed',
+  grub: 'usr/lib/grub/x86_64-efi-signed/grubx64.efi.signed',
+} as const;
+
+/** Where the image has Debian's signed loaders, these: a machine with Secure Boot takes no others. */
+async function efiFiles(root: string): Promise<ReadonlyArray<readonly [name: string, content: Uint8Array]>> {
+  if (await isPresent(join(root, signedLoaders.shim))) {
+    const [shim, grub] = [
+      await readFile(join(root, signedLoaders.shim)),
+      await readFile(join(root, signedLoaders.grub)),
+    ];
+    return [
+      ['EFI/BOOT/BOOTX64.EFI', shim],
+      ['EFI/BOOT/grubx64.efi', grub],
+      ['EFI/debian/shimx64.efi', shim],
+      ['EFI/debian/grubx64.efi', grub],
+      ['EFI/debian/grub.cfg', Buffer.from(earlyConfiguration)],
+      ['EFI/debian/BOOTX64.CSV', bootEntryCsv('shimx64.efi', 'debian')],
+    ];
+  }
+  const loader = await readFile(join(root, 'tmp/grub/x86_64-efi'));
+  return [
+    ['EFI/BOOT/BOOTX64.EFI', loader], // what firmware runs that has no entry for this disk
+    ['EFI/debian/grubx64.efi', loader],
+    ['EFI/debian/BOOTX64.CSV', bootEntryCsv('grubx64.efi', 'debian')],
+  ];
 }
 
 /** `BOOTX64.CSV` beside a loader: file, label, options, description; UTF-16 with byte order mark, as shim's. */

@@ -3,6 +3,7 @@ import { mkdir, open, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { BuildContext } from '#image-build/build-context.ts';
 import { authenticodeDigest } from '#image-build/ramdisk/authenticode.ts';
+import { type Signer, signProgram } from '#image-build/ramdisk/sign-program.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import {
   BootMediumLayout,
@@ -65,13 +66,18 @@ const fatSectors = 256;
  * Makes `boot-medium.bin` and `boot-medium.json` beside `vmlinuz` and `initrd.img`: a CD that boots them under BIOS and
  * UEFI, without those two files' own bytes, which its reader puts back in, and with room for one node's parameters and
  * secrets.
+ * @param options.signer adds a signature to the first program, for machines that have other keys than Microsoft's
  */
-export async function makeBootMedium(context: BuildContext, tree: string, output: string): Promise<void> {
+export async function makeBootMedium(
+  context: BuildContext,
+  tree: string,
+  { output, signer }: { readonly output: string; readonly signer?: Signer | undefined },
+): Promise<void> {
   const work = join(output, 'boot-medium.work');
   await rm(work, { recursive: true, force: true });
   for (const folder of ['boot/grub', 'baton']) await mkdir(join(work, 'cd', folder), { recursive: true });
   await writeFile(join(work, 'cd/boot/bios.img'), await makeBiosCore(context, tree));
-  await makeEfiImage(context, tree, join(work, 'cd/boot/efi.img'));
+  await makeEfiImage(context, await efiFiles(context, { tree, work, signer }), join(work, 'cd/boot/efi.img'));
   await writeFile(join(work, 'cd/boot/grub/grub.cfg'), configuration);
   await writeFile(join(work, 'cd/baton/node.cfg'), '#'.repeat(parametersBytes));
   await writeFile(join(work, 'cd/baton/secrets.img'), Buffer.alloc(secretsBytes));
@@ -161,8 +167,25 @@ async function makeBiosCore(context: BuildContext, tree: string): Promise<Buffer
   return bytes;
 }
 
-async function makeEfiImage(context: BuildContext, tree: string, image: string): Promise<void> {
-  const programs = efiPrograms.map(({ file, place }) => ({ path: join(tree, file), place }));
+interface EfiFile {
+  readonly path: string;
+  /** Below `EFI/BOOT/`. */
+  readonly place: string;
+}
+
+async function efiFiles(
+  context: BuildContext,
+  { tree, work, signer }: { readonly tree: string; readonly work: string; readonly signer: Signer | undefined },
+): Promise<readonly EfiFile[]> {
+  const files = efiPrograms.map(({ file, place }) => ({ path: join(tree, file), place }));
+  const [first] = files;
+  if (!signer || !first) return files;
+  const target = join(work, first.place);
+  await signProgram(context, signer, { program: first.path, target });
+  return [{ ...first, path: target }, ...files.slice(1)];
+}
+
+async function makeEfiImage(context: BuildContext, programs: readonly EfiFile[], image: string): Promise<void> {
   const sizes = await Promise.all(programs.map(async ({ path }) => (await stat(path)).size));
   const sectors = sizes.reduce((sum, size) => sum + Math.ceil(size / fatSector), fatSectors);
   const tracks = Math.ceil(sectors / 32); // which mformat wants whole

@@ -12,6 +12,7 @@ import { type Compression, type Layer, packLayer } from '#image-build/ramdisk/cp
 import { finishTree } from '#image-build/ramdisk/finish-tree.ts';
 import { licensesText } from '#image-build/ramdisk/licenses.ts';
 import { extraDirectories, suite, packages as wanted } from '#image-build/ramdisk/recipe.ts';
+import { type Signer, signerHash } from '#image-build/ramdisk/sign-program.ts';
 import { checkScripts, extraHash, stageAgent } from '#image-build/ramdisk/stage-agent.ts';
 import { stageBase } from '#image-build/ramdisk/stage-base.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -28,6 +29,8 @@ export interface RamdiskOptions {
   readonly extra?: readonly string[];
   /** Default `small`. With `quick` a current `small` one is left as it is. */
   readonly compression?: Compression;
+  /** Adds a signature for Secure Boot by keys of one's own; default: those that Debian's shim has. */
+  readonly signer?: Signer;
 }
 
 /**
@@ -40,7 +43,12 @@ export async function buildRamdisk(context: BuildContext, options: RamdiskOption
   const extra = [...extraDirectories, ...(options.extra ?? [])];
   const agent = await bundleAgent(options.agentEntry ?? paths.agentEntry, await listCustomManagers(extra));
   await checkScripts(context, extra);
-  const inputs = { ...(await collectInputs(context, tree, agent)), extra_sha256: await extraHash(extra) };
+  const { signer } = options;
+  const inputs = {
+    ...(await collectInputs(context, tree, agent)),
+    extra_sha256: await extraHash(extra),
+    ...(signer ? { signer: await signerHash(signer) } : {}),
+  };
   const compression = options.compression ?? 'small';
   const inputHash = hashOf({ ...inputs, compression });
   const enough = compression === 'small' ? [inputHash] : [inputHash, hashOf({ ...inputs, compression: 'small' })];
@@ -55,7 +63,7 @@ export async function buildRamdisk(context: BuildContext, options: RamdiskOption
   const top = await agentLayer(context, agent, { output, extra, compression });
   await joinLayers([base, top], join(output, 'initrd.img'));
   await copyFile(join(tree.path, 'boot', `vmlinuz-${kernel}`), join(output, 'vmlinuz'));
-  await makeBootMedium(context, tree.path, output);
+  await makeBootMedium(context, tree.path, { output, signer });
   const unpacked = base.unpackedSize + top.unpackedSize;
   const initrd = { name: 'initrd.img', ...(await fileDigest(join(output, 'initrd.img'))), unpacked_size: unpacked };
   await writeFile(
@@ -112,7 +120,7 @@ async function collectInputs(context: BuildContext, tree: PackageTree, agent: Ag
 async function baseKey(inputs: ManifestInputs): Promise<string> {
   const recipe = await sourceHash(
     import.meta.dirname,
-    /^overlay\/|^agent-bundle|^build-ramdisk|^compile-agent|^custom-managers|^licenses|^stage-agent/,
+    /^overlay\/|^agent-bundle|^authenticode|^boot-medium|^build-ramdisk|^compile-agent|^custom-managers|^licenses|^sign-program|^stage-agent/,
   );
   const { packages, host_packages: host, node_sha256: node } = inputs;
   return hashOf({ packages, host, node, recipe });

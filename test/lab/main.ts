@@ -10,8 +10,10 @@ import { type Lab, type LabOptions, startLab } from '#test/lab/lab.ts';
 import { type DemoImage, readDemoImage } from '#test/lab/operator.ts';
 import { type LabCommand, labUsage, parseLabCommand } from '#test/lab/options.ts';
 import type { Proof } from '#test/lab/proofs/proof.ts';
+import { proveTrust } from '#test/lab/proofs/prove-trust.ts';
 import { redeployAndProve, redeployLab } from '#test/lab/redeploy/redeploy-and-prove.ts';
 import { openScreen, type Screen } from '#test/lab/screen.ts';
+import { buildSignedImage } from '#test/lab/signed-image.ts';
 import { deploySite, type SiteProofs, siteLab } from '#test/lab/site/deploy-site.ts';
 
 /** `npm run lab`: from nothing to proven deploys. Exit code 0 when every proof holds, 1 otherwise, 2 for bad flags. */
@@ -26,7 +28,8 @@ async function main(): Promise<number> {
   const startedMs = performance.now();
   const screen = openScreen(process.stdout, startedMs);
   try {
-    const image = await readDemoImage();
+    const report = (line: string): void => screen.line(line);
+    const image = await readDemoImage(command.secureBoot && (await buildSignedImage(report)));
     const { options, work } = await prepareWork(command, screen, image);
     const lab = await startLab(options);
     try {
@@ -77,11 +80,21 @@ async function prepareWork(command: LabCommand, screen: Screen, image: DemoImage
     const work = async (lab: Lab): Promise<Report[]> => reportsOf((await deploySite(lab, image, hooks)).proofs);
     return { options: { ...siteLab({ firmware, bmc }), switch: plugged, report }, work };
   }
-  const machine = { firmware, bmc, boot: command.boot, ...(command.raid1 ? { disks: raid1Disks } : {}) };
+  const { secureBoot, tpm } = command;
+  const machine = {
+    firmware,
+    bmc,
+    boot: command.boot,
+    tpm,
+    ...(secureBoot ? { secureBoot } : {}),
+    ...(command.raid1 ? { disks: raid1Disks } : {}),
+  };
   const options = {
     nodes: Array.from({ length: command.nodes }, () => machine),
     switch: plugged,
     report,
+    ...(secureBoot ? { imagesDirectory: await buildSignedImage(report) } : {}),
+    ...(tpm ? { conductorSettings: { BATON_ATTESTATION: 'require' } } : {}),
     ...(command.raid1 ? { ramdiskDirectory: await buildCustomRamdisk('ramdisk-raid1', [customSteps], report) } : {}),
   };
   return { options, work: (lab) => deployAll(lab, image, { command, screen }) };
@@ -105,9 +118,10 @@ function deployAll(
         report: (line: string): void => screen.line(line),
       };
       const onPlan = (plan: PlanView): void => screen.line(`${node.name}: the plan\n\n${renderPlan(plan)}`);
-      const { activeAfterMs, beaconAfterMs, proofs } = command.raid1
+      const { activeAfterMs, beaconAfterMs, flow, ...deployed } = command.raid1
         ? await deployOntoRaid1(lab, node, image, { ...hooks, onPlan })
         : await deployAndProve(lab, node, image, hooks);
+      const proofs = [...deployed.proofs, ...(command.tpm ? await proveTrust(lab, node, flow) : [])];
       const times = `active after ${formatDuration(activeAfterMs)}, beacon after ${formatDuration(beaconAfterMs)}`;
       return { heading: `${node.name}: ${times}`, proofs };
     }),

@@ -7,6 +7,7 @@ test('defaults and flags', () => {
     bmc: 'redfish',
     boot: 'pxe',
     switch: 'ovs',
+    tpm: false,
     nodes: 1,
     raid1: false,
     site: false,
@@ -19,12 +20,17 @@ test('defaults and flags', () => {
     bmc: 'ipmi',
     boot: 'pxe',
     switch: 'ovs',
+    tpm: false,
     nodes: 3,
     raid1: true,
     site: false,
     redeploy: false,
     keep: true,
     help: false,
+  });
+  expect(parseLabCommand(['--boot', 'vmedia', '--secure-boot', 'microsoft', '--tpm'])).toMatchObject({
+    secureBoot: 'microsoft',
+    tpm: true,
   });
   expect(parseLabCommand(['--site'])).toMatchObject({ site: true, nodes: 3 });
   expect(parseLabCommand(['--redeploy'])).toMatchObject({ redeploy: true, nodes: 2 });
@@ -36,6 +42,13 @@ test.each([
   [['--boot', 'vmedia', '--bmc', 'ipmi'], '--boot vmedia needs --bmc redfish and no MODE'],
   [['--boot', 'http', '--firmware', 'bios'], '--boot http needs --firmware uefi'],
   [['--boot', 'vmedia', '--raid1'], '--boot vmedia needs --bmc redfish and no MODE'],
+  [['--boot', 'vmedia', '--secure-boot', 'debian'], "--secure-boot must be microsoft, not 'debian'"],
+  [['--secure-boot', 'microsoft'], '--secure-boot and --tpm need --firmware uefi and --boot vmedia or http'],
+  [['--tpm'], '--secure-boot and --tpm need --firmware uefi and --boot vmedia or http'],
+  [
+    ['--tpm', '--boot', 'vmedia', '--firmware', 'bios'],
+    '--secure-boot and --tpm need --firmware uefi and --boot vmedia or http',
+  ],
   [['--switch', 'eos'], "--switch must be ovs or linux, not 'eos'"],
   [['--switch', 'linux', '--redeploy'], '--switch linux needs no --redeploy, which looks into Open vSwitch'],
   [['--nodes', '0'], "--nodes must be a number from 1 to 8, not '0'"],

@@ -1,12 +1,16 @@
 import { parseArgs } from 'node:util';
 import { AppError } from '#shared/errors/app-error.ts';
-import type { Firmware, LabBoot } from '#test/lab/qemu-arguments.ts';
+import type { Firmware, LabBoot, SecureBootKeys } from '#test/lab/qemu-arguments.ts';
 
 export interface LabCommand {
   readonly firmware: Firmware;
   readonly bmc: 'redfish' | 'ipmi';
   readonly boot: LabBoot;
   readonly switch: 'ovs' | 'linux';
+  /** Keys of Secure Boot; absent: it is off. */
+  readonly secureBoot?: SecureBootKeys;
+  /** Machines have a TPM, and must prove what they boot. */
+  readonly tpm: boolean;
   readonly nodes: number;
   /** Onto software RAID, with a step of one's own and a change of BIOS settings. */
   readonly raid1: boolean;
@@ -18,12 +22,14 @@ export interface LabCommand {
   readonly help: boolean;
 }
 
-export const labUsage = `npm run lab -- [--firmware uefi|bios] [--bmc redfish|ipmi] [--boot pxe|vmedia|http] [--switch ovs|linux] [--nodes 1..8] [MODE] [--keep]
+export const labUsage = `npm run lab -- [--firmware uefi|bios] [--bmc redfish|ipmi] [--boot pxe|vmedia|http] [--switch ovs|linux] [--secure-boot microsoft] [--tpm] [--nodes 1..8] [MODE] [--keep]
   --firmware  what the machines boot with (default uefi)
   --bmc       what their BMCs speak (default redfish)
   --boot      how they get the ramdisk (default pxe); vmedia: as a CD that the BMC shows, without DHCP and TFTP;
               http: the firmware's HTTP boot, without iPXE and TFTP
   --switch    what they are plugged into (default ovs); linux: a Linux computer in QEMU, over SSH
+  --secure-boot  microsoft: the firmware checks what it boots by the keys that machines are sold with; needs --boot vmedia or http
+  --tpm       machines have a TPM and get nothing until they have proved what they boot; needs --boot vmedia or http
   --nodes     how many machines are deployed at the same time (default 1)
   --keep      leave everything up afterwards, until Ctrl-C
 at most one MODE:
@@ -62,6 +68,11 @@ export function parseLabCommand(args: readonly string[]): LabCommand {
   if (boot === 'http' && values.firmware !== 'uefi') {
     throw new AppError('invalid_argument', '--boot http needs --firmware uefi');
   }
+  const keys = values['secure-boot'];
+  const secureBoot = keys === undefined ? undefined : oneOf('secure-boot', keys, ['microsoft']);
+  if ((secureBoot || values.tpm) && (boot === 'pxe' || values.firmware !== 'uefi')) {
+    throw new AppError('invalid_argument', '--secure-boot and --tpm need --firmware uefi and --boot vmedia or http');
+  }
   const plugged = oneOf('switch', values.switch, ['ovs', 'linux']);
   if (plugged === 'linux' && mode === 'redeploy') {
     throw new AppError('invalid_argument', '--switch linux needs no --redeploy, which looks into Open vSwitch');
@@ -71,6 +82,8 @@ export function parseLabCommand(args: readonly string[]): LabCommand {
     bmc,
     boot,
     switch: plugged,
+    ...(secureBoot ? { secureBoot } : {}),
+    tpm: values.tpm,
     nodes,
     raid1: values.raid1,
     site: values.site,
@@ -89,6 +102,8 @@ function parse(args: readonly string[]) {
         bmc: { type: 'string', default: 'redfish' },
         boot: { type: 'string', default: 'pxe' },
         switch: { type: 'string', default: 'ovs' },
+        'secure-boot': { type: 'string' },
+        tpm: { type: 'boolean', default: false },
         nodes: { type: 'string' },
         raid1: { type: 'boolean', default: false },
         site: { type: 'boolean', default: false },

@@ -45,6 +45,7 @@ export interface VirtualMachine extends SimulatedMachine {
   readonly mac: string;
   readonly uuid: string;
   readonly firmware: Firmware;
+  readonly hasSecureBoot: boolean;
   readonly diskFiles: readonly string[];
   readonly serialLog: string;
   /** Called at power-on before the machine starts; the BMC says "on" meanwhile. Gives proofs a still disk to look at. */
@@ -114,10 +115,8 @@ export function createVirtualMachine(lab: LabDirectory, options: VirtualMachineO
     },
   };
   return {
-    name: options.name,
-    mac: options.mac,
-    uuid: options.uuid,
-    firmware: options.firmware,
+    ...namesOf(options),
+    hasSecureBoot: options.secureBoot !== undefined,
     diskFiles: machine.disks.map((disk) => disk.path),
     serialLog: machine.serialLog,
     boots,
@@ -140,6 +139,10 @@ export function createVirtualMachine(lab: LabDirectory, options: VirtualMachineO
     },
     close: () => actions.off(),
   };
+}
+
+function namesOf({ name, mac, uuid, firmware }: VirtualMachineOptions) {
+  return { name, mac, uuid, firmware };
 }
 
 /** One action after another, in the order in which they were asked for. */

@@ -20,6 +20,11 @@ export const coreTests: readonly CoreTest[] = [
     proves: 'a deploy under BIOS and IPMI: image, boot loader, tenant network; then the wipe, its proof and receipt',
   },
   { file: 'vm/kexec.test.ts', proves: 'a deploy under UEFI that ends with kexec: identity, tenant network, one POST' },
+  {
+    file: 'vm/attested-boot.test.ts',
+    proves:
+      'a machine with Secure Boot as sold and a TPM: trusted by what it has measured, refused with one byte of its initrd changed',
+  },
   // one node
   { file: 'system/simulated-deploy.test.ts', proves: 'deploys by a conductor as it ships' },
   { file: 'system/some-flows.test.ts', proves: 'a crash and a failure at each point of a deploy and other flows' },

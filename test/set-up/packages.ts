@@ -38,6 +38,7 @@ export const labPackages: readonly string[] = [
   'grub-common', // grub-fstest, which reads file systems as GRUB does
   'xfsprogs', // mkfs.xfs, for it
   'btrfs-progs', // mkfs.btrfs, and its subvolumes, for it
+  'sbsigntool', // signs the loader of the ramdisk by the lab's own key
   'swtpm', // TPMs of machines, and of the agent's tests
   'swtpm-tools', // swtpm_setup, which makes them as their maker does
   'tpm2-tools', // makes credentials for the agent's keys and judges its quotes

@@ -18,7 +18,7 @@ import { ramdiskInstance, runsFromRamdisk } from '#conductor/nodes/boot/ramdisk-
 import { addStrangersHistory } from '#conductor/nodes/node-history.ts';
 import { bootsByHttp, bootsFromVirtualMedia } from '#conductor/nodes/node-interfaces.ts';
 import { findNode, isUuid } from '#conductor/nodes/node-store.ts';
-import { findNodeByAddresses } from '#conductor/nodes/ports/port-store.ts';
+import { findNodeByAddresses, listNodePorts } from '#conductor/nodes/ports/port-store.ts';
 import { bootVolume, findBootVolume, listNodeConnectors, openTarget } from '#conductor/nodes/resources/volume.ts';
 import { isSameSecret } from '#shared/is-same-secret.ts';
 
@@ -157,7 +157,7 @@ export async function bootMediumParams(
 }
 
 /** The kernel parameters that the node's CD, or its ISO by HTTP boot, has in this boot. */
-export function servedMediumParams(
+function servedMediumParams(
   context: Pick<EngineContext, 'config' | 'secrets'>,
   node: NodeRow,
   session: AgentSessionRow,
@@ -165,6 +165,21 @@ export function servedMediumParams(
   const mac = bootsByHttp(node) ? session.bootMac : null;
   const secrets = bootSecrets(context, openAgentToken(context.secrets, session));
   return bootMediumParamsOf(context, node, { secrets, ...(mac === null ? {} : { mac }) });
+}
+
+/** Lists all that the machine may have been served in this boot: by HTTP any of its cards may load it, of which one gets the token. */
+export async function listServedParams(
+  context: Pick<EngineContext, 'db' | 'config' | 'secrets'>,
+  node: NodeRow,
+  session: AgentSessionRow,
+): Promise<readonly BootMediumParams[]> {
+  const others = bootsByHttp(node) ? await listNodePorts(context.db, node.uuid) : [];
+  return [
+    servedMediumParams(context, node, session),
+    ...others
+      .filter(({ address }) => address !== session.bootMac)
+      .map(({ address }) => bootMediumParamsOf(context, node, { secrets: [], mac: address })),
+  ];
 }
 
 /** @param boot `mac`: of the card that it was loaded by, to be used where `network_data` names none */

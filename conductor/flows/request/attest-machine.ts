@@ -4,7 +4,7 @@ import { findAgentSession } from '#conductor/agents/agent-session-store.ts';
 import type { AgentLookup } from '#conductor/api/node-parts.ts';
 import { predictMedium } from '#conductor/boot/boot-medium.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
-import { servedMediumParams } from '#conductor/flows/network/boot-answers.ts';
+import { listServedParams } from '#conductor/flows/network/boot-answers.ts';
 import { findBootingNode, type LookupRequest, lookupNode } from '#conductor/flows/request/lookup-node.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { type BootFacts, describeDistrust, judgeBoot } from '#conductor/model/tpm/judge-boot.ts';
@@ -173,7 +173,10 @@ async function predictBoot(context: Context, node: NodeRow): Promise<BootFacts['
   const session = await findAgentSession(context.db, node.uuid);
   if (!session) return { problem: 'the boot has no token yet, which its boot medium has' };
   try {
-    const predicted = await predictMedium(context.config.ramdiskDirectory, servedMediumParams(context, node, session));
+    const predicted = await predictMedium(
+      context.config.ramdiskDirectory,
+      await listServedParams(context, node, session),
+    );
     return predicted ?? { problem: 'the boot medium was made by an older release, or kernel_append_params has quotes' };
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
