@@ -183,6 +183,7 @@ async function serve(parts: {
     bootMac: config.bootMac,
     inventory: () => dependencies.inventory.read(),
     heardLldp: () => dependencies.inventory.heardLldp(),
+    quote: (nonce) => looking.attester.quote(nonce, life),
     node: () => sessionNode(session),
     imagePolicy: () => session.node.imagePolicy,
     shareImage: () => (session.node.baton?.imageNeighbours ? sharing?.share : undefined),

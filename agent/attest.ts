@@ -1,14 +1,16 @@
+import { randomBytes } from 'node:crypto';
 import type { z } from 'zod';
 import type { ApiAnswer } from '#agent/api/api-client.ts';
 import { refusedLookup } from '#agent/api/refused-lookup.ts';
 import type { Say } from '#agent/say.ts';
 import { activateCredential } from '#agent/tpm/activate-credential.ts';
-import { makeAttestationKey } from '#agent/tpm/attestation-key.ts';
+import { type AttestationKey, makeAttestationKey } from '#agent/tpm/attestation-key.ts';
 import { requireSha256Bank } from '#agent/tpm/capabilities.ts';
 import { makeEndorsementKey } from '#agent/tpm/endorsement-key.ts';
 import type { TpmKey } from '#agent/tpm/make-key.ts';
 import type { MachineTpm, OpenTpm } from '#agent/tpm/open-tpm.ts';
 import { makeQuote, readPcrs } from '#agent/tpm/quote.ts';
+import type { Tpm } from '#agent/tpm/tpm.ts';
 import { AppError, errorChain, errorCode } from '#shared/errors/app-error.ts';
 import { describeIssues } from '#shared/errors/describe-issues.ts';
 import type { Log } from '#shared/log.ts';
@@ -20,6 +22,7 @@ import {
   openLookup,
   proveCredential,
   quotedPcrs,
+  type TpmQuote,
 } from '#shared/wire/attestation.ts';
 
 /**
@@ -41,6 +44,11 @@ export interface Attester {
    * @throws AppError when the conductor refuses, as a lookup does; trouble with the TPM is a `problem`
    */
   attest(call: AttestationCall): Promise<Attested>;
+  /**
+   * Quotes the PCRs over a nonce of 32 bytes, by the attestation key that has attested this boot.
+   * @throws AppError `not_found`: the machine has no TPM 2.0; `timeout`, `agent_error`: trouble with it
+   */
+  quote(nonce: Buffer, signal: AbortSignal): Promise<TpmQuote>;
   /** Leaves the TPM without keys and sessions of ours. Never rejects. */
   release(): Promise<void>;
 }
@@ -54,13 +62,15 @@ const notAttesting: ReadonlySet<number> = new Set([401, 404, 405]);
 /** A TPM with the keys of this boot. */
 interface OpenedTpm extends MachineTpm {
   readonly endorsement: TpmKey & { readonly certificate: Buffer | undefined };
-  readonly attestation: TpmKey;
+  readonly attestation: AttestationKey;
 }
 
 export function createAttester(openTpm: OpenTpm, { log, say }: { readonly log: Log; readonly say: Say }): Attester {
   let opened: OpenedTpm | undefined;
   /** A TPM that hangs is not waited for again. */
   let hangs: string | undefined;
+  /** Seed of the key that was attested last, from which the TPM makes it again for a quote. */
+  let attested: Buffer | undefined;
 
   const release = async (): Promise<void> => {
     const { tpm } = opened ?? {};
@@ -71,7 +81,7 @@ export function createAttester(openTpm: OpenTpm, { log, say }: { readonly log: L
   const withTpm = async <T>(signal: AbortSignal, work: (tpm: OpenedTpm) => Promise<T>): Promise<T | string> => {
     if (hangs !== undefined) return hangs;
     try {
-      opened ??= await openWithKeys(openTpm, log, signal);
+      opened ??= await openWithKeys(openTpm, randomBytes(256), log, signal);
       return await work(opened);
     } catch (error) {
       await release();
@@ -98,19 +108,30 @@ export function createAttester(openTpm: OpenTpm, { log, say }: { readonly log: L
     const proven = await withTpm(signal, (tpm) => prove(tpm, challenge));
     if (typeof proven === 'string') return { problem: proven };
     const { verdict, lookup } = parse(AttestedLookup, await post('/v1/attestations/answer', proven.answer), addresses);
+    attested = proven.unique;
     say(`attested: ${verdict}`);
     log.info({ verdict, durationMs: Math.round(performance.now() - startedMs) }, 'attested');
     return { lookup: open(Buffer.from(lookup, 'base64'), proven.secret, challenge.nonce) };
   };
-  return { attest, release };
+  const quote: Attester['quote'] = async (nonce, signal) => {
+    if (hangs !== undefined) throw new AppError('timeout', hangs);
+    if (!attested) throw new AppError('not_found', 'no TPM has attested this boot');
+    const { tpm } = await openTpm(log, signal);
+    try {
+      return await quoteBy(tpm, await makeAttestationKey(tpm, attested), nonce);
+    } finally {
+      await tpm.close();
+    }
+  };
+  return { attest, quote, release };
 }
 
-async function openWithKeys(openTpm: OpenTpm, log: Log, signal: AbortSignal): Promise<OpenedTpm> {
+async function openWithKeys(openTpm: OpenTpm, seed: Buffer, log: Log, signal: AbortSignal): Promise<OpenedTpm> {
   const machine = await openTpm(log, signal);
   try {
     await requireSha256Bank(machine.tpm, quotedPcrs);
     const endorsement = await makeEndorsementKey(machine.tpm);
-    return { ...machine, endorsement, attestation: await makeAttestationKey(machine.tpm) };
+    return { ...machine, endorsement, attestation: await makeAttestationKey(machine.tpm, seed) };
   } catch (error) {
     await machine.tpm.close();
     throw error;
@@ -121,35 +142,42 @@ async function openWithKeys(openTpm: OpenTpm, log: Log, signal: AbortSignal): Pr
 function toRequest(
   addresses: readonly string[],
   { publicPart, certificate }: OpenedTpm['endorsement'],
-  attestation: TpmKey,
+  attestation: AttestationKey,
 ): AttestationRequest {
   return checked(AttestationRequest, {
     addresses: [...addresses],
     ek_public: publicPart.toString('base64'),
     ...(certificate === undefined ? {} : { ek_certificate: certificate.toString('base64') }),
     ak_public: attestation.publicPart.toString('base64'),
+    ak_unique: attestation.unique.toString('base64'),
   });
 }
 
 async function prove(
   { tpm, endorsement, attestation, readEventLog }: OpenedTpm,
   { challenge, nonce, credential }: AttestationChallenge,
-): Promise<{ readonly answer: AttestationAnswer; readonly secret: Buffer }> {
+): Promise<{ readonly answer: AttestationAnswer; readonly secret: Buffer; readonly unique: Buffer }> {
   const secret = await activateCredential(tpm, { endorsement, attestation }, Buffer.from(credential, 'base64'));
-  const { quote, signature } = await makeQuote(tpm, attestation, Buffer.from(nonce, 'hex'), quotedPcrs);
-  const values = await readPcrs(tpm, quotedPcrs);
+  const quoted = await quoteBy(tpm, attestation, Buffer.from(nonce, 'hex'));
   const events = await readEventLog();
   const answer = checked(AttestationAnswer, {
     challenge,
-    quote: quote.toString('base64'),
-    signature: signature.toString('base64'),
-    pcr_values: values,
+    ...quoted,
     ...('log' in events
       ? { event_log: events.log.toString('base64') }
       : { event_log_problem: events.problem.slice(0, 500) }),
-    proof: proveCredential(secret, quote),
+    proof: proveCredential(secret, Buffer.from(quoted.quote, 'base64')),
   });
-  return { answer, secret };
+  return { answer, secret, unique: attestation.unique };
+}
+
+async function quoteBy(tpm: Tpm, key: TpmKey, nonce: Buffer): Promise<TpmQuote> {
+  const { quote, signature } = await makeQuote(tpm, key, nonce, quotedPcrs);
+  return {
+    quote: quote.toString('base64'),
+    signature: signature.toString('base64'),
+    pcr_values: await readPcrs(tpm, quotedPcrs),
+  };
 }
 
 function checked<T>(schema: z.ZodType<T>, value: T): T {

@@ -6,6 +6,7 @@ import { type CommandDefinition, defineCommand } from '#agent/commands/command.t
 import { finalizeRescue } from '#agent/commands/finalize-rescue.ts';
 import { getPartitionUuids, parkForKexec, powerOff, sync } from '#agent/commands/standby.ts';
 import { executeStepCommand, getStepsCommand } from '#agent/commands/step-commands.ts';
+import { tpmQuote } from '#agent/commands/tpm-quote.ts';
 import { proveKernel } from '#agent/kexec/prove-kernel.ts';
 
 /** `image.install_bootloader`: makes the written disk boot (agent-protocol.md §6.4). */
@@ -75,6 +76,7 @@ export const commandTable: CommandTable = {
   rescue: { finalize_rescue: finalizeRescue() },
   poll: { get_hardware_info: getHardwareInfo, get_heard_lldp: getHeardLldp },
   system: { lockdown },
+  tpm: { quote: tpmQuote },
 };
 
 /** @throws AgentFault `InvalidCommandError` or `RequestedObjectNotFoundError` with the texts of Ironic's agent */

@@ -10,6 +10,7 @@ import type { Clock } from '#shared/clock.ts';
 import { describeIssues } from '#shared/errors/describe-issues.ts';
 import type { Log } from '#shared/log.ts';
 import type { Run } from '#shared/process/run.ts';
+import type { TpmQuote } from '#shared/wire/attestation.ts';
 import type { HeardLldp } from '#shared/wire/inventory.ts';
 
 /** Services that commands may use. */
@@ -41,6 +42,8 @@ export interface CommandServices {
    * background.
    */
   readonly heardLldp: () => Promise<HeardLldp>;
+  /** Has the machine's TPM sign its PCRs with 32 bytes; `undefined` where the agent has no way to one. */
+  readonly quote?: (nonce: Buffer) => Promise<TpmQuote>;
   /** The agent's latest log lines. */
   readonly recentLog: () => string;
   /** Stops serving and takes the network down, after the answer to this command is sent. */

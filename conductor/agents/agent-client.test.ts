@@ -54,6 +54,8 @@ const session = (announced: string | null): AgentSessionRow => ({
   lastHeartbeatAt: null,
   bootMac: null,
   bootSource: null,
+  served: null,
+  attestation: null,
 });
 
 async function list(announced: string | null, given = rules): Promise<unknown> {

@@ -3,6 +3,7 @@ import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { deleteBy } from '#conductor/kernel/db/query/table-writer.ts';
 import { type AgentLogRow, type AgentSessionRow, agentLogs, agentSessions } from '#conductor/kernel/db/schema/agent.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import type { BootAttestation } from '#conductor/model/tpm/boot-attestation.ts';
 import { isNode } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -38,7 +39,7 @@ export async function giveAgentSession(
   token: string,
   { mac, source }: BootClient,
 ): Promise<boolean> {
-  const given = { token, bootMac: mac, bootSource: source ?? null };
+  const given = { token, bootMac: mac, bootSource: source ?? null, served: null, attestation: null };
   const rows = await db
     .insert(agentSessions)
     .values({ nodeUuid, ...given })
@@ -49,6 +50,32 @@ export async function giveAgentSession(
     })
     .returning({ nodeUuid: agentSessions.nodeUuid });
   return rows.length > 0;
+}
+
+/** Keeps what a boot's machine has proved, or the reason why it has not; of a boot that is over by then it keeps nothing. */
+export async function noteAttestation(
+  db: Queryable,
+  { nodeUuid, token }: Pick<AgentSessionRow, 'nodeUuid' | 'token'>,
+  attestation: BootAttestation,
+): Promise<void> {
+  await db
+    .update(agentSessions)
+    .set({ attestation })
+    .where(and(eq(agentSessions.nodeUuid, nodeUuid), eq(agentSessions.token, token)));
+}
+
+/** Keeps what a boot's machine is served, the first time. @returns what is kept, sealed; `undefined`: the boot is over */
+export async function keepServed(
+  db: Queryable,
+  { nodeUuid, token }: Pick<AgentSessionRow, 'nodeUuid' | 'token'>,
+  served: string,
+): Promise<string | undefined> {
+  const [row] = await db
+    .update(agentSessions)
+    .set({ served: sql`coalesce(${agentSessions.served}, ${served})` })
+    .where(and(eq(agentSessions.nodeUuid, nodeUuid), eq(agentSessions.token, token)))
+    .returning({ served: agentSessions.served });
+  return row?.served ?? undefined;
 }
 
 /** The node and its agent's session, by UUID or name. @throws AppError `not_found` in Ironic's words. */

@@ -11,6 +11,8 @@ const session = (boot: number) => ({
   lastHeartbeatAt: null,
   bootMac: null,
   bootSource: null,
+  served: null,
+  attestation: null,
 });
 const at = (flowUuid?: string, step?: string, boot = 1): ConsoleOccasion => ({
   session: session(boot),

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { type Answer, nullableText, time } from '#conductor/api/values.ts';
+import { certificateStates } from '#conductor/model/tpm/verify-certificate.ts';
 import { bootVerdicts } from '#shared/wire/attestation.ts';
 
 const fingerprint = z.string().meta({ description: 'SHA-256 of the public endorsement key, hex: names the TPM.' });
@@ -8,6 +9,11 @@ const Tpm = z.strictObject({
   fingerprint,
   endorsement_key: z.string().meta({ description: 'PEM.' }),
   certificate: nullableText.meta({ description: "The TPM vendor's for that key, PEM; null = it holds none." }),
+  certificate_state: z.enum(certificateStates).meta({
+    description:
+      'By BATON_TPM_CA_DIR. `expired` unmakes no TPM; `wrong`: of another key; `unknown`: nobody vouches for it.',
+  }),
+  certificate_detail: z.string().meta({ description: "Its root's name, or the reason." }),
 });
 
 const Measured = z.strictObject({
@@ -32,6 +38,19 @@ export const NodeTpm = z
       at: time,
       by: nullableText.meta({ description: 'null = it was the first that the node was seen with.' }),
     }),
+    attestation_key: z
+      .strictObject({
+        public_key: z.string().meta({ description: 'PEM.' }),
+        unique: nullableText.meta({
+          description: "Its template's `unique`, base64, from which the TPM makes the key again.",
+        }),
+        statement: z.string().meta({
+          description:
+            "A DSSE envelope, signed by the conductor's receipt key: this key is in the TPM of that endorsement key, at that time.",
+        }),
+      })
+      .nullable()
+      .meta({ description: "That of the newest boot of Baton's ramdisk; of what runs since nothing is claimed." }),
     other: z
       .strictObject({ tpm: Tpm, boot: Measured.nullable(), at: time })
       .nullable()

@@ -2,9 +2,7 @@ import type { AgentsConfig } from '#conductor/agents/context.ts';
 import type { ClusterConfig } from '#conductor/cluster/cluster-settings.ts';
 import type { PluginRow } from '#conductor/kernel/db/schema/site.ts';
 import type { PluginTaskRef } from '#conductor/model/flows/planned-step.ts';
-
-/** Values of `BATON_ATTESTATION`. */
-export const attestationModes = ['off', 'record', 'require'] as const;
+import type { AttestationMode } from '#conductor/model/tpm/attestation-mode.ts';
 
 export interface FlowsConfig extends AgentsConfig, ClusterConfig {
   readonly automatedClean: boolean;
@@ -14,7 +12,9 @@ export interface FlowsConfig extends AgentsConfig, ClusterConfig {
   /** Whether lookups are answered only to machines that their CD or iPXE has given the boot's token. */
   readonly requireBootToken: boolean;
   /** Whether machines' TPMs are asked to prove themselves. */
-  readonly attestation: (typeof attestationModes)[number];
+  readonly attestation: AttestationMode;
+  /** Directory of the CAs of TPMs' vendors; `undefined` = none are known. */
+  readonly tpmCaDirectory: string | undefined;
   /** Settings of what booting machines are sent. */
   readonly boot: { readonly url: string; readonly insecureAgents: boolean };
   readonly kernelParams: string;

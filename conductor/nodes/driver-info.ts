@@ -1,11 +1,13 @@
 import { drivers, findDriver } from '#conductor/drivers/table/driver-table.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { readAttestationMode } from '#conductor/model/tpm/attestation-mode.ts';
 import { readDeployBoot } from '#conductor/nodes/deploy-boot.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { didYouMean } from '#shared/words.ts';
 
 /** Keys that the conductor and in-band steps read of every node. */
 const generalKeys = [
+  'attestation',
   'deploy_boot',
   'disk_erasure_concurrency',
   'fast_track',
@@ -103,6 +105,7 @@ export function refuseWrongValues(
     JSON.stringify(after[document][key]) !== JSON.stringify(before[document][key]);
   if (isNew('instanceInfo', 'deploy_boot')) readDeployBoot('instance_info', after.instanceInfo);
   if (isNew('driverInfo', 'deploy_boot')) readDeployBoot('driver_info', after.driverInfo);
+  if (isNew('driverInfo', 'attestation')) readAttestationMode(after.driverInfo);
   const definition = findDriver(driver);
   for (const [key, value] of Object.entries(after.driverInfo)) {
     const fault = isNew('driverInfo', key) ? definition?.fieldFault?.(key, value ?? undefined) : undefined;

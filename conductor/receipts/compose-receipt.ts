@@ -24,18 +24,23 @@ import { isVirtualMedium } from '#shared/disks/disk.ts';
 import { protectedDevices } from '#shared/disks/skip-list.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { filledIn, realSerial } from '#shared/machine-identity.ts';
+import { TpmQuote } from '#shared/wire/attestation.ts';
 import { EraseResult, isEvidence, skipReasons } from '#shared/wire/erase-result.ts';
 
-export interface ReceiptFacts
-  extends Pick<
-    WipeReceipt,
-    'id' | 'conductor' | 'agent' | 'node' | 'switch_ports' | 'flows' | 'site_action' | 'requested_by'
-  > {
+/** Facts that are known when the disks are wiped. */
+export interface WipeFacts extends Pick<WipeReceipt, 'id' | 'conductor' | 'agent' | 'node' | 'flows' | 'attestation'> {
   readonly preserveLocalStorage: boolean;
   readonly result: EraseResult;
   readonly inventoried: readonly InventoriedDisk[];
+}
+
+/** Facts that are known when the flow ends. */
+interface EndFacts
+  extends Pick<WipeReceipt, 'switch_ports' | 'site_action' | 'requested_by' | 'tpm_quote' | 'tpm_quote_problem'> {
   readonly times: { readonly started: Date; readonly wiped: Date; readonly signed: Date };
 }
+
+export type ReceiptFacts = WipeFacts & EndFacts;
 
 /** Signed with each receipt, so that nobody reads more into it. */
 const scope =
@@ -43,12 +48,24 @@ const scope =
   'is known: disks that a RAID controller hides or keeps as spares, disks without a block device, namespaces that ' +
   'are detached, caches of controllers, and memory of the BMC. All of it is the word of the agent in the ramdisk.';
 
+/** Parts of a receipt that the machine's TPM can sign as the wipe ends, and those that come later. */
+type WipePart = Omit<WipeReceipt, keyof EndPart>;
+type EndPart = Pick<
+  WipeReceipt,
+  'switch_ports' | 'times' | 'site_action' | 'requested_by' | 'tpm_quote' | 'tpm_quote_problem'
+>;
+
 /**
  * The statement to be signed.
  * @throws AppError `storage_error` naming what is not proved: a receipt says nothing that nobody has seen.
  */
 export function composeReceipt(facts: ReceiptFacts): WipeReceipt {
-  const { result, preserveLocalStorage, times } = facts;
+  return { ...composeWipe(facts), ...composeEnd(facts) };
+}
+
+/** Composes the part of a receipt that is known as the wipe ends. @throws AppError `storage_error`, as of `composeReceipt` */
+export function composeWipe(facts: WipeFacts): WipePart {
+  const { result, preserveLocalStorage } = facts;
   requireProofs(facts);
   const { pairs, unmet } = matchDisks(facts.inventoried, [...result.erased, ...result.skipped]);
   return {
@@ -71,19 +88,28 @@ export function composeReceipt(facts: ReceiptFacts): WipeReceipt {
       excuse,
     })),
     warnings: [...(result.warnings ?? [])],
+    flows: facts.flows,
+    attestation: facts.attestation,
+  };
+}
+
+export function composeEnd(facts: EndFacts): EndPart {
+  const { times } = facts;
+  return {
     switch_ports: facts.switch_ports,
     times: {
       started: times.started.toISOString(),
       wiped: times.wiped.toISOString(),
       signed: times.signed.toISOString(),
     },
-    flows: facts.flows,
     site_action: facts.site_action,
     requested_by: facts.requested_by,
+    tpm_quote: facts.tpm_quote,
+    tpm_quote_problem: facts.tpm_quote_problem,
   };
 }
 
-function requireProofs({ result, preserveLocalStorage, inventoried }: ReceiptFacts): void {
+function requireProofs({ result, preserveLocalStorage, inventoried }: WipeFacts): void {
   const { erased, skipped } = result;
   const unproved = erased.filter(({ proof }) => !isEvidence(proof));
   if (unproved.length > 0)
@@ -263,5 +289,10 @@ export function nameDisk({ device, serial }: { readonly device: string; readonly
 export const ProvedWipe = EraseResult.extend({
   /** By its heartbeats, which have ended when the receipt is signed. */
   agent_version: z.string().nullable().default(null),
+  /** The receipt's beginning, as text, and the TPM's quote over its hash; `null`: the boot was attested by no TPM. */
+  quoted: z
+    .object({ beginning: z.string(), quote: TpmQuote.nullable(), problem: z.string().nullable() })
+    .nullable()
+    .default(null),
 });
 export type ProvedWipe = Readonly<z.infer<typeof ProvedWipe>>;

@@ -115,6 +115,7 @@ function toConfig(env: z.infer<typeof Environment>): Omit<ConductorConfig, 'sett
     fastTrackTimeoutMs: env.BATON_FAST_TRACK_TIMEOUT * 1000,
     requireBootToken: env.BATON_REQUIRE_BOOT_TOKEN,
     attestation: env.BATON_ATTESTATION,
+    tpmCaDirectory: env.BATON_TPM_CA_DIR,
     requireAgentTls: env.BATON_REQUIRE_AGENT_TLS,
     heartbeatTimeout: env.BATON_HEARTBEAT_TIMEOUT,
     callbackTimeoutMs: env.BATON_CALLBACK_TIMEOUT * 1000,

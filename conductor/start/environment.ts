@@ -5,10 +5,10 @@ import { allocationEnvironment } from '#conductor/allocations/context.ts';
 import { authEnvironment } from '#conductor/auth/auth-settings.ts';
 import { dhcpEnvironment } from '#conductor/boot/dhcp/dhcp-settings.ts';
 import { clusterEnvironment } from '#conductor/cluster/cluster-settings.ts';
-import { attestationModes } from '#conductor/flows/flows-config.ts';
 import { conductorEnvironment } from '#conductor/kernel/conductor-settings.ts';
 import { namesPrimary } from '#conductor/kernel/db/session/database-url.ts';
 import { traceEnvironment } from '#conductor/kernel/traces/trace-settings.ts';
+import { attestationModes } from '#conductor/model/tpm/attestation-mode.ts';
 import { webhookEnvironment } from '#conductor/webhooks/webhook-settings.ts';
 
 const seconds = (fallback: number) => z.coerce.number().positive().default(fallback);
@@ -122,7 +122,13 @@ export const Environment = z.object({
     .enum(attestationModes)
     .default('off')
     .describe(
-      "what is asked of machines' TPMs as they boot the ramdisk: nothing (`off`); to prove themselves, for the record (`record`); or else they get nothing and the flow fails (`require`: no machine without TPM 2.0, no iPXE)",
+      "what is asked of machines' TPMs as they boot the ramdisk: nothing (`off`); to prove themselves, for the record (`record`); or else they get nothing and the flow fails (`require`: no machine without TPM 2.0, no iPXE); driver_info.attestation is a node's own",
+    ),
+  BATON_TPM_CA_DIR: z
+    .string()
+    .optional()
+    .describe(
+      "directory of the CAs of TPMs' vendors, roots and intermediates, PEM or DER: with it an unknown TPM becomes a node's own under `require` only if one of them has certified it",
     ),
   BATON_REQUIRE_AGENT_TLS: flag(true).describe('refuse agents that do not serve HTTPS'),
   BATON_HEARTBEAT_TIMEOUT: seconds(300).describe('seconds; agents send heartbeats every 0.3 to 0.6 of it'),

@@ -1,4 +1,4 @@
-import { and, getTableColumns, like, notLike, type SQL, sql } from 'drizzle-orm';
+import { and, getTableColumns, like, notLike, or, type SQL, sql } from 'drizzle-orm';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import { agentSessions } from '#conductor/kernel/db/schema/agent.ts';
 import { flowSteps, flows } from '#conductor/kernel/db/schema/flow.ts';
@@ -136,9 +136,12 @@ const stores: readonly Store[] = [
   storeOf({
     table: agentSessions,
     key: ['nodeUuid'],
-    columns: ['token'],
-    where: isNotYet(agentSessions.token),
-    sealed: ({ nodeUuid, token }, seal) => ({ token: seal.text(token, nodePlace(nodeUuid, 'agent_token')) }),
+    columns: ['token', 'served'],
+    where: (prefix) => or(isNotYet(agentSessions.token)(prefix), isNotYet(agentSessions.served)(prefix)),
+    sealed: ({ nodeUuid, token, served }, seal) => ({
+      token: seal.text(token, nodePlace(nodeUuid, 'agent_token')),
+      served: served && seal.text(served, nodePlace(nodeUuid, 'served_boot')),
+    }),
   }),
   storeOf({
     table: webhooks,
@@ -227,7 +230,11 @@ async function sealRows(
   const keyColumns = all.filter(([name]) => key.includes(name));
   const secretColumns = all.filter(([name]) => columns.includes(name));
   const isRow = (row: Row, named: typeof all) =>
-    and(...named.map(([name, column]) => sql`${column} = ${sql.param(row[name], column)}`));
+    and(
+      ...named.map(([name, column]) =>
+        row[name] === null ? sql`${column} is null` : sql`${column} = ${sql.param(row[name], column)}`,
+      ),
+    );
   const order = keyColumns.map(([, column]) => column);
   const batchSize = isLarge ? 1 : 500;
   const write = async (row: Row): Promise<boolean> => {

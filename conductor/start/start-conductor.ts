@@ -31,6 +31,7 @@ import { collectProcessMetrics } from '#conductor/kernel/metrics/metrics.ts';
 import { type PeriodicTask, startPeriodicTasks } from '#conductor/kernel/wake-loop.ts';
 import { noteBootEvent } from '#conductor/nodes/boot/boot-event-store.ts';
 import { listPortAddresses } from '#conductor/nodes/ports/port-store.ts';
+import { readVendorCas } from '#conductor/nodes/tpm/read-vendor-cas.ts';
 import { pruneActions } from '#conductor/sites/actions/action-runner.ts';
 import { readConfig } from '#conductor/start/config.ts';
 import {
@@ -41,7 +42,7 @@ import {
 } from '#conductor/start/open-context.ts';
 import { sealStoredOnce } from '#conductor/start/seal-stored.ts';
 import { pruneDeliveries } from '#conductor/webhooks/claim-deliveries.ts';
-import { type AppError, errorChain } from '#shared/errors/app-error.ts';
+import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import { createLog, type Log } from '#shared/log.ts';
 
 const pruneIntervalMs = 10 * 60_000;
@@ -67,6 +68,10 @@ export async function startConductor(config: ConductorConfig, options: OpenConte
   // a system without authorities of its own may have none there
   if (config.caDirectory !== systemAuthorities) {
     await readdir(config.caDirectory).catch(throwUnreadable('BATON_CA_DIR', config.caDirectory));
+  }
+  if (config.tpmCaDirectory !== undefined) {
+    const authorities = await readVendorCas(config.tpmCaDirectory);
+    if (typeof authorities === 'string') throw new AppError('invalid_argument', authorities);
   }
   await using opening = new AsyncDisposableStack();
   const opened = await openContext(config, options);

@@ -25,6 +25,8 @@ export const AttestationRequest = z.strictObject({
   ek_certificate: bytes.optional(),
   /** `TPM2B_PUBLIC` of the attestation key: restricted, signing, made in the TPM. */
   ak_public: bytes,
+  /** Bytes of the template's `unique` from which the TPM makes that key, and makes it again. */
+  ak_unique: bytes.optional(),
 });
 export type AttestationRequest = z.infer<typeof AttestationRequest>;
 
@@ -58,6 +60,17 @@ export const AttestationAnswer = z.strictObject({
   proof: z.string().regex(/^[0-9a-f]{64}$/),
 });
 export type AttestationAnswer = z.infer<typeof AttestationAnswer>;
+
+/** A TPM's statement on its PCRs, as the command `tpm.quote` answers it: by the attestation key of the boot's lookup. */
+export const TpmQuote = z.object({
+  /** `TPMS_ATTEST`, as signed. */
+  quote: bytes,
+  /** `TPMT_SIGNATURE`. */
+  signature: bytes,
+  /** Values by PCR, as in `AttestationAnswer`. */
+  pcr_values: z.record(z.string().regex(/^\d{1,2}$/), z.string().regex(/^[0-9a-f]{64}$/)),
+});
+export type TpmQuote = z.infer<typeof TpmQuote>;
 
 /** `trusted`: the known machine, with accepted firmware, runs what it was served; `unknown`: part of it is not proved. */
 export const bootVerdicts = ['trusted', 'changed', 'unknown'] as const;

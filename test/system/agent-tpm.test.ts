@@ -1,4 +1,4 @@
-import { createHash, createPublicKey, X509Certificate } from 'node:crypto';
+import { createHash, createPublicKey, randomBytes, X509Certificate } from 'node:crypto';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -81,7 +81,7 @@ describe('a TPM 2.0', () => {
     const tpm = await openTpm();
     await requireSha256Bank(tpm, quotedPcrs);
     const endorsement = await makeEndorsementKey(tpm);
-    const attestation = await makeAttestationKey(tpm);
+    const attestation = await makeAttestationKey(tpm, randomBytes(256));
     expect(endorsement.algorithm).toBe(algorithm);
     expect(endorsement.certificate === undefined).toBe(!certificate);
 
@@ -126,7 +126,7 @@ describe('a TPM 2.0', () => {
     await start();
     const keys = async (): Promise<[string, string]> => {
       const tpm = await openTpm();
-      const pair = [await makeEndorsementKey(tpm), await makeAttestationKey(tpm)];
+      const pair = [await makeEndorsementKey(tpm), await makeAttestationKey(tpm, randomBytes(256))];
       await closeTpm();
       return pair.map(({ publicPart }) => publicPart.toString('hex')) as [string, string];
     };
@@ -242,8 +242,11 @@ describe('a TPM 2.0', () => {
   test('a credential for another TPM, or none at all, is refused, and nothing of ours stays in it', async () => {
     await start({ certificate: false });
     const tpm = await openTpm();
-    const keys = { endorsement: await makeEndorsementKey(tpm), attestation: await makeAttestationKey(tpm) };
-    const another = await makeAttestationKey(tpm);
+    const keys = {
+      endorsement: await makeEndorsementKey(tpm),
+      attestation: await makeAttestationKey(tpm, randomBytes(256)),
+    };
+    const another = await makeAttestationKey(tpm, randomBytes(256));
     const foreign = await makeCredential(keys.endorsement.publicPart, another.publicPart, 'open sesame');
     await expect(activateCredential(tpm, keys, foreign)).rejects.toThrow(
       /the TPM refuses TPM2_ActivateCredential: TPM_RC_INTEGRITY/,
@@ -273,7 +276,9 @@ describe('a TPM 2.0', () => {
     swtpm.pause();
     await expect(makeEndorsementKey(tpm)).rejects.toThrow('the TPM has not answered TPM2_NV_ReadPublic in 0.05 s');
     swtpm.resume();
-    await expect(makeAttestationKey(tpm)).rejects.toThrow('the TPM hangs, TPM2_GetCapability is not sent to it');
+    await expect(makeAttestationKey(tpm, randomBytes(256))).rejects.toThrow(
+      'the TPM hangs, TPM2_GetCapability is not sent to it',
+    );
     expect(await tpm.close()).toBeUndefined();
   });
 });

@@ -1,11 +1,19 @@
-import { createHash } from 'node:crypto';
+import { createHash, verify } from 'node:crypto';
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type Attester, createAttester } from '#agent/attest.ts';
 import { createTpm } from '#agent/tpm/tpm.ts';
 import { NodeTpm, type NodeTpmAnswer } from '#conductor/api/attestation.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import { openEnvelope, preAuthEncoding } from '#conductor/model/receipts/envelope.ts';
 import { listHistory } from '#conductor/nodes/node-history.ts';
+import { checkTpm } from '#conductor/nodes/tpm/check-tpm.ts';
+import { findNodeTpm } from '#conductor/nodes/tpm/tpm-store.ts';
+import { listReceiptKeys } from '#conductor/receipts/signing-key-store.ts';
 import { silentLog } from '#shared/log.ts';
+import { run } from '#shared/process/run.ts';
 import { LookupAnswer } from '#shared/wire/agent-calls.ts';
 import { type SoftwareTpm, type SoftwareTpmOptions, startSwtpm } from '#test/support/swtpm.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
@@ -120,6 +128,80 @@ test.each([{ certificate: true }, { certificate: false }])(
     expect(seen.tpm.endorsement_key).toContain('BEGIN PUBLIC KEY');
   },
 );
+
+test("a TPM's certificate is checked against the CA of its vendor, swtpm's own", async () => {
+  await boot(await startTpm(), undefined);
+  expect((await show()).tpm).toMatchObject({
+    certificate_state: 'unknown',
+    certificate_detail: expect.stringContaining('BATON_TPM_CA_DIR'),
+  });
+  const folder = await mkdtemp(join(tmpdir(), 'baton-vendors-'));
+  try {
+    const shown = async (tpmCaDirectory: string) => {
+      const row = await findNodeTpm(api.context.db, uuid);
+      if (!row) throw new Error('nothing was attested');
+      const context = { config: { tpmCaDirectory }, clock: api.context.clock };
+      return checkTpm(context, row.ekPublic, row.ekCertificate);
+    };
+    expect(await shown(folder), 'of nobody').toMatchObject({ state: 'unknown' });
+    await cp('/var/lib/swtpm-localca/issuercert.pem', join(folder, 'issuer.pem'));
+    expect(await shown(folder)).toMatchObject({ detail: expect.stringContaining('swtpm-localca-rootca') });
+    await cp('/var/lib/swtpm-localca/swtpm-localca-rootca-cert.pem', join(folder, 'root.pem'));
+    expect(await shown(folder)).toEqual({ state: 'certified', detail: 'CN=swtpm-localca-rootca' });
+    await writeFile(join(folder, 'notes.txt'), 'no certificate');
+    expect(await shown(folder)).toMatchObject({ state: 'unknown', detail: expect.stringContaining('notes.txt') });
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+test("a tenant's own verifier goes on from the key that the conductor has signed", async () => {
+  const tpm = await startTpm();
+  await boot(tpm, undefined);
+  const { attestation_key: key, tpm: known } = await show();
+  const folder = await mkdtemp(join(tmpdir(), 'baton-tenant-'));
+  try {
+    const at = (name: string) => join(folder, name);
+    // the tenant knows the conductor's public key
+    const [signer] = await listReceiptKeys(api.context.db);
+    const { payload, payloadType, signatures } = JSON.parse(key?.statement ?? '') as {
+      payload: string;
+      payloadType: string;
+      signatures: { sig: string }[];
+    };
+    const statement = Buffer.from(payload, 'base64');
+    const signature = Buffer.from(signatures[0]?.sig ?? '', 'base64');
+    expect(verify(null, preAuthEncoding(payloadType, statement), signer?.publicKey ?? '', signature)).toBe(true);
+    expect(() => openEnvelope(key?.statement ?? '', []), 'no receipt is made of it').toThrow('not a receipt');
+    expect(JSON.parse(statement.toString())).toMatchObject({
+      kind: 'AttestationKey',
+      node: uuid,
+      tpm: { fingerprint: known.fingerprint },
+      attestation_key: key?.public_key,
+    });
+
+    // its instance has the TPM make that key again, and quotes with it
+    const unique = Buffer.from(key?.unique ?? '', 'base64');
+    const parameter = (bytes: Buffer) => {
+      const field = Buffer.alloc(2 + 128); // TPM2B_ECC_PARAMETER as tpm2-tools has it in memory
+      field.writeUInt16LE(bytes.length);
+      bytes.copy(field, 2);
+      return field;
+    };
+    await writeFile(at('unique'), Buffer.concat([parameter(unique.subarray(0, 32)), parameter(unique.subarray(32))]));
+    const attributes = 'fixedtpm|fixedparent|sensitivedataorigin|userwithauth|restricted|sign';
+    const made = ['-C', 'e', '-g', 'sha256', '-G', 'ecc256:ecdsa-sha256:null', '-a', attributes, '-u', at('unique')];
+    await tpm.tool('tpm2_createprimary', ...made, '-c', at('ak'));
+    await tpm.tool('tpm2_readpublic', '-c', at('ak'), '-f', 'pem', '-o', at('ak.pem'));
+    expect(await readFile(at('ak.pem'), 'utf8')).toBe(key?.public_key);
+    const asked = ['-q', 'ab'.repeat(32), '-g', 'sha256'];
+    await tpm.tool('tpm2_quote', '-c', at('ak'), ...asked, '-l', 'sha256:0,7', '-m', at('quote'), '-s', at('sig'));
+    await writeFile(at('given.pem'), key?.public_key ?? '');
+    await run('tpm2_checkquote', ['-u', at('given.pem'), '-m', at('quote'), '-s', at('sig'), ...asked]);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
 
 test('firmware that changed, and another TPM, are told until they are accepted', async () => {
   const tpm = await startTpm();

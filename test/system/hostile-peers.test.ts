@@ -49,6 +49,8 @@ const agent = async (url: string, name: string): Promise<unknown> => {
     lastHeartbeatAt: null,
     bootMac: null,
     bootSource: null,
+    served: null,
+    attestation: null,
   };
   const client = agents.clientFor(session, AbortSignal.timeout(limitMs));
   try {

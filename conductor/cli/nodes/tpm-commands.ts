@@ -9,8 +9,7 @@ import { usageError } from '#conductor/cli/shell/usage-error.ts';
 function renderTpm(tpm: NodeTpmAnswer): string {
   const { boot, accepted, other } = tpm;
   const secureBoot = boot?.secure_boot;
-  const certificate =
-    tpm.tpm.certificate === null ? "none in the TPM: its vendor's word is missing" : 'yes (see -o json)';
+  const certificate = `${tpm.tpm.certificate_state}: ${tpm.tpm.certificate_detail}`;
   const lines = [
     `verdict      ${tpm.verdict}, on the boot of ${tpm.attested_at}`,
     ...tpm.reasons.map((reason) => `             ${reason}`),
@@ -19,7 +18,11 @@ function renderTpm(tpm: NodeTpmAnswer): string {
     `firmware     ${boot === null ? 'not measured' : (boot.firmware_version ?? 'does not name itself')}`,
     `secure boot  ${secureBoot == null ? 'not measured' : secureBoot ? 'on' : 'off'}`,
     `accepted     at ${accepted.at}${accepted.by === null ? ', as the first that was seen' : ` by ${accepted.by}`}`,
-    ...(other === null ? [] : [`ANOTHER TPM  ${other.tpm.fingerprint} has asked for this node at ${other.at}`]),
+    ...(other === null
+      ? []
+      : [
+          `ANOTHER TPM  ${other.tpm.fingerprint} has asked for this node at ${other.at}; certificate ${other.tpm.certificate_state}: ${other.tpm.certificate_detail}`,
+        ]),
   ];
   return `${lines.map(printable).join('\n')}\n`;
 }

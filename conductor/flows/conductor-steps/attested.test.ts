@@ -8,6 +8,7 @@ import type { MeasuredBoot } from '#conductor/model/tpm/measured-boot.ts';
 import { tpmFingerprint } from '#conductor/model/tpm/public-area.ts';
 import { recordInspected } from '#conductor/nodes/inspection/inventory-store.ts';
 import { acceptTpm, findNodeTpm, recordAttestation } from '#conductor/nodes/tpm/tpm-store.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 import type { BootVerdict } from '#shared/wire/attestation.ts';
 import { readRecordings } from '#test/recorded/read-recordings.ts';
 import { availableNode } from '#test/support/available-node.ts';
@@ -27,14 +28,21 @@ beforeEach(async () => {
   await db.insert(nodes).values(node);
 });
 
-/** @param session `createdAt` of the ramdisk's, whose agent has called in */
-const contextOf = (attestation: string, session?: Date): StepContext =>
+/** @param session the boot's; `called`: its agent has called in */
+const contextOf = (
+  attestation: string,
+  session?: { readonly called?: boolean; readonly verdict?: BootVerdict },
+  driverInfo: Record<string, unknown> = {},
+): StepContext =>
   ({
     db,
-    node: { uuid: nodeUuid },
+    node: { uuid: nodeUuid, driverInfo },
     flow: { startedAt },
     step: { startedAt },
-    session: session && { createdAt: session, lastHeartbeatAt: new Date() },
+    session: session && {
+      lastHeartbeatAt: session.called ? new Date() : null,
+      attestation: session.verdict ? { verdict: session.verdict, reasons, at: '' } : null,
+    },
     config: { attestation, conductorName: 'c1' },
     ask: <T>(answer: Promise<T>) => answer,
     agent: () => {
@@ -57,47 +65,56 @@ const boot = (verdict: BootVerdict, { ek = ours ?? '', log = true, mustBeTrusted
   recordAttestation(
     db,
     nodeUuid,
-    { ekPublic: ek, ekCertificate: undefined, boot: log ? measured : undefined, verdict, reasons },
+    {
+      ekPublic: ek,
+      ekCertificate: undefined,
+      boot: log ? measured : undefined,
+      attestationKey: { akPublic: '' },
+      verdict,
+      reasons,
+    },
     { mustBeTrusted },
   );
 const fingerprintOf = (ek: string | undefined) => tpmFingerprint(ek ?? '');
 
 describe('a step that waits for the ramdisk', () => {
-  test.each(['changed', 'unknown'] as const)('fails for a boot that is %s', async (verdict) => {
-    await boot('trusted');
-    await boot(verdict);
-    await expect(requireTrusted(contextOf('require'))).rejects.toMatchObject({
+  const refusal = (session: Parameters<typeof contextOf>[1], mode = 'require', own = {}) => {
+    try {
+      requireTrusted(contextOf(mode, session, own));
+      return undefined;
+    } catch (error) {
+      return error;
+    }
+  };
+
+  test.each(['changed', 'unknown'] as const)('fails for a boot that is %s, whether it calls in or not', (verdict) => {
+    expect(refusal({ verdict })).toMatchObject({
       message: `the boot is not trusted (${verdict}): the firmware changed (PCR 0)`,
       situation: 'boot_not_trusted',
     });
-    await expect(requireTrusted(contextOf('record'))).resolves.toBeUndefined();
+    expect(refusal({ verdict, called: true })).toBeInstanceOf(AppError);
+    expect(refusal({ verdict, called: true }, 'record')).toBeUndefined();
   });
 
-  test('waits before any, and goes on for one that is trusted', async () => {
-    await expect(requireTrusted(contextOf('require'))).resolves.toBeUndefined();
-    await boot('trusted');
-    await expect(requireTrusted(contextOf('require', startedAt))).resolves.toBeUndefined();
-    expect(await isTrusted(contextOf('require', startedAt))).toBe(true);
+  test('waits before any, and goes on for one that is trusted', () => {
+    expect(refusal(undefined)).toBeUndefined();
+    expect(refusal({})).toBeUndefined();
+    expect(isTrusted(contextOf('require', {}))).toBe(false);
+    expect(refusal({ verdict: 'trusted', called: true })).toBeUndefined();
+    expect(isTrusted(contextOf('require', { verdict: 'trusted' }))).toBe(true);
   });
 
-  test('takes no agent that has called in without proof: one of before the setting, or of a conductor without it', async () => {
-    const before = contextOf('require', startedAt);
-    await expect(requireTrusted(before)).rejects.toThrow('the agent that has called in has not proved');
-    expect(await isTrusted(before)).toBe(false);
-    await boot('trusted');
-    const next = contextOf('require', new Date(Date.now() + 60_000));
-    await expect(requireTrusted(next), 'proved at an earlier boot').rejects.toThrow('has not proved');
-    expect(await isTrusted(contextOf('record', startedAt))).toBe(true);
+  test('takes no agent that has called in without proof: one of before the setting, or of a conductor without it', () => {
+    expect(refusal({ called: true })).toMatchObject({ message: expect.stringContaining('has not proved') });
+    expect(isTrusted(contextOf('require', { called: true }))).toBe(false);
+    expect(isTrusted(contextOf('record', { called: true }))).toBe(true);
   });
 
-  test("goes on for another machine's TPM, as any stranger has one, which takes nothing's place", async () => {
-    await boot('trusted');
-    await boot('changed', { ek: theirs ?? '' });
-    await expect(requireTrusted(contextOf('require', startedAt))).resolves.toBeUndefined();
-    expect(await findNodeTpm(db, nodeUuid)).toMatchObject({
-      ekPublic: ours,
-      verdict: 'trusted',
-      otherEkPublic: theirs,
+  test("goes by the node's own setting before the conductor's, and by no misspelled one", () => {
+    expect(refusal({ called: true }, 'off', { attestation: 'require' })).toBeInstanceOf(AppError);
+    expect(refusal({ called: true }, 'require', { attestation: 'record' })).toBeUndefined();
+    expect(refusal({ called: true }, 'record', { attestation: 'Require' })).toMatchObject({
+      message: 'driver_info.attestation: it must be one of off, record, require',
     });
   });
 });

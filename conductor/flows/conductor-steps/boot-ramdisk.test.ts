@@ -21,18 +21,19 @@ interface Machine {
   readonly shown?: boolean;
   /** Directory of iPXE, where Baton serves DHCP. */
   readonly tftpDirectory?: string;
+  readonly attestation?: string;
 }
 
 /** Up to where the machine would be switched off for it. */
 async function boot(
   driverInfo: Readonly<Record<string, string>>,
-  { read = false, shown = read, tftpDirectory }: Machine = {},
+  { read = false, shown = read, tftpDirectory, attestation = 'off' }: Machine = {},
 ): Promise<unknown> {
   const node = { ...availableNode(crypto.randomUUID()), driver: 'redfish', driverInfo, secureBoot: read };
   await db.insert(nodes).values(node);
   return bootRamdisk.run({
     db,
-    node: { ...node, interfaces: {} },
+    node: { ...node, interfaces: {}, networkData: {} },
     flow: { kind: 'clean', actionId: null },
     step: { output: null },
     config: {
@@ -40,6 +41,10 @@ async function boot(
       fastTrack: false,
       conductorName: 'c1',
       dhcp: tftpDirectory === undefined ? undefined : { tftpDirectory },
+      attestation,
+      boot: { url: 'http://192.0.2.1', insecureAgents: false },
+      publicUrl: 'http://192.0.2.1',
+      kernelParams: '',
     },
     signal: AbortSignal.timeout(60_000),
     secrets: testSecrets,
@@ -97,3 +102,14 @@ function unsignedProgram(): Buffer {
   bytes.writeUInt16LE(0x20b, 0x80 + 24);
   return bytes;
 }
+
+test('a boot that nobody could trust is refused before the machine is switched off', async () => {
+  await expect(boot({}, { attestation: 'require' })).rejects.toThrow(
+    'the boot is not trusted (unknown): the ramdisk is loaded by iPXE, which does not measure it',
+  );
+  await expect(boot({}, { attestation: 'record' })).rejects.toThrow('switched');
+  await expect(
+    boot({ attestation: 'record' }, { attestation: 'require' }),
+    "by the node's own setting",
+  ).rejects.toThrow('switched');
+});

@@ -1,6 +1,7 @@
 import { askForInventory } from '#conductor/agents/ask-agent.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
+import { attestationOf } from '#conductor/model/tpm/attestation-mode.ts';
 import { applyInspection } from '#conductor/nodes/inspection/apply-inspection.ts';
 import { applyRules } from '#conductor/nodes/inspection/apply-rules.ts';
 import { findInventory } from '#conductor/nodes/inspection/inventory-store.ts';
@@ -44,7 +45,7 @@ async function deliveredInventory(
   context: StepContext,
 ): Promise<{ readonly inventory: JsonObject; readonly pluginData: JsonObject } | undefined> {
   // a report proves nothing about its sender; the agent that has called in has proved itself
-  if (context.config.attestation === 'require') return undefined;
+  if (attestationOf(context.config, context.node) === 'require') return undefined;
   const latest = await context.ask(findInventory(context.db, context.node.uuid));
   return latest && latest.collectedAt >= context.flow.startedAt ? latest : undefined;
 }

@@ -6,6 +6,7 @@ import { connectNode } from '#conductor/flows/conductor-steps/switch-networks.ts
 import { noteOutput } from '#conductor/flows/log/flow-store.ts';
 import type { ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import { flowKinds } from '#conductor/model/flows/flow-kinds.ts';
+import { attestationOf } from '#conductor/model/tpm/attestation-mode.ts';
 import { listBootEvents } from '#conductor/nodes/boot/boot-event-store.ts';
 import { nodeRamdisk, ramdiskBootOf } from '#conductor/nodes/boot/ramdisk-boot.ts';
 import { bootsFromVirtualMedia } from '#conductor/nodes/node-interfaces.ts';
@@ -34,7 +35,7 @@ export async function wantsKexecIntoRamdisk(
 ): Promise<boolean> {
   if (ramdiskBootOf(context.node) !== 'kexec' || context.step.output !== null) return false;
   // what is measured stays that of the instance's boot
-  if (context.config.attestation === 'require') return false;
+  if (attestationOf(context.config, context.node) === 'require') return false;
   if (bootsFromVirtualMedia(context.node) || nodeRamdisk(context, context.node) !== undefined) return false;
   if (!context.bmc().power.pressPowerButton) return false;
   return (await context.bmc().power.getPowerState({ signal: context.signal })) === 'power on';

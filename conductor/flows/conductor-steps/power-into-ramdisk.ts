@@ -9,16 +9,17 @@ import { setPower } from '#conductor/flows/conductor-steps/power.ts';
 import { bootFrom } from '#conductor/flows/conductor-steps/prepare-instance-boot.ts';
 import { connectNode } from '#conductor/flows/conductor-steps/switch-networks.ts';
 import { hasSucceeded, stepsOf } from '#conductor/flows/log/flow-store.ts';
+import { describeUnprovable } from '#conductor/flows/network/served-boot.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import { flowKinds } from '#conductor/model/flows/flow-kinds.ts';
 import type { BootDevice } from '#conductor/model/power-and-boot.ts';
+import { attestationOf } from '#conductor/model/tpm/attestation-mode.ts';
 import { describeDistrust } from '#conductor/model/tpm/judge-boot.ts';
 import { setOfferedBootDevice } from '#conductor/nodes/boot/boot-device.ts';
 import { bootModeOf, readFirmwareBoot } from '#conductor/nodes/boot/boot-mode.ts';
 import { whyBootIsRefused } from '#conductor/nodes/boot/refused-boot.ts';
 import { bootsByHttp, bootsFromVirtualMedia, networkBootDevice } from '#conductor/nodes/node-interfaces.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
-import { findNodeTpm, isProved } from '#conductor/nodes/tpm/tpm-store.ts';
 import { AppError, errorChain, faultOf, isRetryable } from '#shared/errors/app-error.ts';
 
 /**
@@ -27,7 +28,8 @@ import { AppError, errorChain, faultOf, isRetryable } from '#shared/errors/app-e
  */
 export async function powerIntoRamdisk(context: StepContext, reason: string): Promise<ConductorStepOutcome> {
   const isVirtual = bootsFromVirtualMedia(context.node);
-  // what runs is not switched off for a boot that could not be
+  // what runs is not switched off for a boot that could not be, or that nobody would trust
+  await requireProvable(context);
   if (isVirtual || bootsByHttp(context.node)) await checkBootMedium(context);
   await requireTakenBoot(context);
   await setPower(context, 'power off');
@@ -79,28 +81,38 @@ export function waitForAgent(context: StepContext, reason: string): ConductorSte
  * Whether the agent that has called in belongs to a boot that was trusted, where it has to be: a session of before the
  * setting, or of a conductor without it, does not.
  */
-export async function isTrusted(context: StepContext): Promise<boolean> {
-  if (context.config.attestation !== 'require') return true;
-  return isProved(await context.ask(findNodeTpm(context.db, context.node.uuid)), context.session);
+export function isTrusted({ config, node, session }: Pick<StepContext, 'config' | 'node' | 'session'>): boolean {
+  return attestationOf(config, node) !== 'require' || session?.attestation?.verdict === 'trusted';
+}
+
+const situation = { situation: 'boot_not_trusted' } as const;
+
+/**
+ * Refuses a boot that can't be trusted whatever the machine does, where it has to be: before its power is touched.
+ * @throws AppError `unauthorized` with the reason
+ */
+async function requireProvable(context: StepContext): Promise<void> {
+  if (attestationOf(context.config, context.node) !== 'require') return;
+  const problem = await describeUnprovable(context, context.node);
+  if (problem !== undefined)
+    throw new AppError('unauthorized', describeDistrust({ verdict: 'unknown', reasons: [problem] }), situation);
 }
 
 /**
- * Fails the step as soon as the node's machine is known to have booted what is not trusted, where it has to be.
+ * Fails the step as soon as the node's machine is known to have booted what is not trusted, or to prove nothing, where it
+ * has to.
  * @throws AppError `unauthorized` with the reasons
  */
-export async function requireTrusted(context: StepContext): Promise<void> {
-  if (context.config.attestation !== 'require') return;
-  const tpm = await context.ask(findNodeTpm(context.db, context.node.uuid));
-  const { startedAt } = context.step;
-  const situation = { situation: 'boot_not_trusted' } as const;
-  if (tpm && startedAt && tpm.seenAt >= startedAt && tpm.verdict !== 'trusted')
-    throw new AppError('unauthorized', describeDistrust(tpm), situation);
-  if (hasCalledIn(context) && !isProved(tpm, context.session))
+export function requireTrusted(context: Pick<StepContext, 'config' | 'node' | 'session'>): void {
+  if (isTrusted(context)) return;
+  const attestation = context.session?.attestation;
+  if (attestation) throw new AppError('unauthorized', describeDistrust(attestation), situation);
+  if (hasCalledIn(context))
     throw new AppError('unauthorized', 'the agent that has called in has not proved what it runs on', situation);
 }
 
 /** The agent has called in since the machine was powered on. */
-export function hasCalledIn(context: StepContext): boolean {
+export function hasCalledIn(context: Pick<StepContext, 'session'>): boolean {
   return context.session?.lastHeartbeatAt !== undefined && context.session.lastHeartbeatAt !== null;
 }
 
@@ -111,7 +123,7 @@ function rebootIntoRamdisk(context: StepContext): Promise<ConductorStepOutcome> 
 }
 
 async function awaitRamdisk(context: StepContext): Promise<ConductorStepOutcome> {
-  await requireTrusted(context);
+  requireTrusted(context);
   if (!hasCalledIn(context)) return waitForAgent(context, comesBack);
   await checkSameRamdisk(context);
   // that the instance boots from its disk had been set before the reboot, which took the boot device's place

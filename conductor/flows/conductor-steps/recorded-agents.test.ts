@@ -67,6 +67,8 @@ const session = (): AgentSessionRow => ({
   lastHeartbeatAt: null,
   bootMac: null,
   bootSource: null,
+  served: null,
+  attestation: null,
 });
 const node = {
   uuid: nodeUuid,

@@ -7,19 +7,14 @@ import {
   resumeAgentStep,
   sendAgentStep,
 } from '#conductor/flows/conductor-steps/run-agent-step.ts';
+import { quoteWipe } from '#conductor/flows/conductor-steps/sign-receipt.ts';
 import { noteOutput } from '#conductor/flows/log/flow-store.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import { osDiskByHints, requireIdentifiedDisks, sparedDisks, trustedOsDisk } from '#conductor/nodes/boot/os-disk.ts';
 import { latestInventory } from '#conductor/nodes/inspection/inventory-store.ts';
 import { matchDisks } from '#conductor/nodes/inspection/match-disks.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
-import {
-  inventoriedDisks,
-  nameDisk,
-  type ProvedWipe,
-  requireAllMet,
-  requireTrueExcuses,
-} from '#conductor/receipts/compose-receipt.ts';
+import { inventoriedDisks, nameDisk, requireAllMet, requireTrueExcuses } from '#conductor/receipts/compose-receipt.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { EraseArgs, EraseResult, eraseStep, isEvidence, type OsDisk, skipReasons } from '#shared/wire/erase-result.ts';
 
@@ -90,8 +85,9 @@ async function demandProof(
   else await requireComplete(context, result);
   const known = preserves(context) ? { sparedDisks: sparedDisks(result.skipped) } : { osDisk: null, sparedDisks: null };
   await context.record((tx) => updateNode(tx, context.node.uuid, known));
-  const output: ProvedWipe = { ...result, agent_version: context.session?.version ?? null };
-  return { kind: 'done', output };
+  const proved = { ...result, agent_version: context.session?.version ?? null };
+  const quoted = await quoteWipe(context, proved);
+  return { kind: 'done', output: quoted ? { ...proved, quoted } : proved };
 }
 
 /** A wipe of all disks has met every disk that the conductor knows of, and skipped only what the operator excludes. */

@@ -1,13 +1,13 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { type BootClient, findAgentSession, giveAgentSession } from '#conductor/agents/agent-session-store.ts';
 import type { BootMediumParams } from '#conductor/boot/boot-medium.ts';
-import { type BootAnswer, ramdiskParams } from '#conductor/boot/ipxe-script.ts';
+import type { BootAnswer } from '#conductor/boot/ipxe-script.ts';
 import { requiredBoot } from '#conductor/boot/required-boot.ts';
-import { staticAddresses } from '#conductor/boot/static-addresses.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { findOpenFlow, listSteps } from '#conductor/flows/log/flow-store.ts';
+import { bootMediumParamsOf, bootSecrets, ramdiskOf } from '#conductor/flows/network/ramdisk-params.ts';
+import { readServedBoot } from '#conductor/flows/network/served-boot.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
-import type { AgentSessionRow } from '#conductor/kernel/db/schema/agent.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { nodePlace, openAgentToken, openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
@@ -18,7 +18,7 @@ import { ramdiskInstance, runsFromRamdisk } from '#conductor/nodes/boot/ramdisk-
 import { addStrangersHistory } from '#conductor/nodes/node-history.ts';
 import { bootsByHttp, bootsFromVirtualMedia } from '#conductor/nodes/node-interfaces.ts';
 import { findNode, isUuid } from '#conductor/nodes/node-store.ts';
-import { findNodeByAddresses, listNodePorts } from '#conductor/nodes/ports/port-store.ts';
+import { findNodeByAddresses } from '#conductor/nodes/ports/port-store.ts';
 import { bootVolume, findBootVolume, listNodeConnectors, openTarget } from '#conductor/nodes/resources/volume.ts';
 import { isSameSecret } from '#shared/is-same-secret.ts';
 
@@ -84,17 +84,6 @@ function openImage(secrets: Secrets, node: NodeRow): NodeRow {
   return { ...node, instanceInfo: openNodeDocument(secrets, { ...node, instanceInfo }, 'instanceInfo') };
 }
 
-/** Composes what the node's ramdisk gets on its command line. */
-function ramdiskOf(secrets: Secrets, node: NodeRow): { readonly inspects: boolean; readonly kernelParams?: string } {
-  const inspects = node.provisionState === 'inspecting' || node.provisionState === 'inspect wait';
-  // the one text of driver_info that a machine is sent
-  const text = node.driverInfo['kernel_append_params'];
-  const own = openNodeDocument(secrets, { ...node, driverInfo: { kernel_append_params: text } }, 'driverInfo')[
-    'kernel_append_params'
-  ];
-  return { inspects, ...(typeof own === 'string' ? { kernelParams: own } : {}) };
-}
-
 /**
  * The token of this boot, for the machine whose iPXE loads the ramdisk: once, and until its agent's first heartbeat again
  * to the same network card at the same address, whose transfer may have broken off.
@@ -117,19 +106,14 @@ export async function giveBootSecrets(
       event: `${mac}${source === undefined ? '' : ` at ${source}`} has fetched this boot's token`,
       conductor: context.config.conductorName,
     });
-    return bootSecrets(context, token);
+    return bootSecrets(context.config, node, token);
   }
   const session = await findAgentSession(db, node.uuid);
   const isSame = session?.bootMac === mac && session.bootSource === (source ?? null);
   if (session && isSame && session.lastHeartbeatAt === null)
-    return bootSecrets(context, openAgentToken(secrets, session));
+    return bootSecrets(context.config, node, openAgentToken(secrets, session));
   log.warn({ node: node.uuid, mac, source, given: session?.bootSource }, 'boot token refused: it was given out before');
   return undefined;
-}
-
-/** Where machines have to prove themselves the token is given to their TPM alone. */
-function bootSecrets({ config }: Pick<EngineContext, 'config'>, token: string): readonly string[] {
-  return config.attestation === 'require' ? [] : [`ipa-agent-token=${token}`];
 }
 
 /** Where the CD of one boot is: nobody can guess it, and it leads nowhere once the boot's token is forgotten. */
@@ -153,52 +137,7 @@ export async function bootMediumParams(
   const token = openAgentToken(secrets, session);
   const node = isSameSecret(path, bootMediumPath(nodeUuid, token)) ? await findNode(db, nodeUuid) : undefined;
   if (!node) return undefined;
-  return servedMediumParams(context, node, session);
-}
-
-/** The kernel parameters that the node's CD, or its ISO by HTTP boot, has in this boot. */
-function servedMediumParams(
-  context: Pick<EngineContext, 'config' | 'secrets'>,
-  node: NodeRow,
-  session: AgentSessionRow,
-): BootMediumParams {
-  const mac = bootsByHttp(node) ? session.bootMac : null;
-  const secrets = bootSecrets(context, openAgentToken(context.secrets, session));
-  return bootMediumParamsOf(context, node, { secrets, ...(mac === null ? {} : { mac }) });
-}
-
-/** Lists all that the machine may have been served in this boot: by HTTP any of its cards may load it, of which one gets the token. */
-export async function listServedParams(
-  context: Pick<EngineContext, 'db' | 'config' | 'secrets'>,
-  node: NodeRow,
-  session: AgentSessionRow,
-): Promise<readonly BootMediumParams[]> {
-  const others = bootsByHttp(node) ? await listNodePorts(context.db, node.uuid) : [];
-  return [
-    servedMediumParams(context, node, session),
-    ...others
-      .filter(({ address }) => address !== session.bootMac)
-      .map(({ address }) => bootMediumParamsOf(context, node, { secrets: [], mac: address })),
-  ];
-}
-
-/** @param boot `mac`: of the card that it was loaded by, to be used where `network_data` names none */
-function bootMediumParamsOf(
-  { config, secrets }: Pick<EngineContext, 'config' | 'secrets'>,
-  node: NodeRow,
-  boot: { readonly secrets: readonly string[]; readonly mac?: string },
-): BootMediumParams {
-  const addresses = staticAddresses(node.networkData);
-  const parameters = ramdiskParams(
-    {
-      publicUrl: config.boot.url,
-      agentApi: { url: config.publicUrl, isInsecure: config.boot.insecureAgents },
-      defaultKernelParams: config.kernelParams,
-      ...ramdiskOf(secrets, node),
-    },
-    boot.mac === undefined || addresses.length > 0 ? addresses : [`BOOTIF=${boot.mac}`],
-  );
-  return { parameters, secrets: boot.secrets };
+  return (await readServedBoot(context, node, session)).params;
 }
 
 /** Answer to firmware that boots by HTTP: this node's ramdisk as an ISO, nothing (its next boot device), or iPXE. */
@@ -217,6 +156,10 @@ export async function answerHttpBoot(
   if (!node || !bootsByHttp(node)) return { kind: 'iPXE' };
   // an instance without a disk is booted by iPXE's script
   if ((await readRequiredBoot(db, node)) === 'local disk') return { kind: bootsInstance(node) ? 'iPXE' : 'local disk' };
-  const secrets = (await giveBootSecrets(context, client)) ?? [];
-  return { kind: 'ramdisk', params: bootMediumParamsOf(context, node, { secrets, mac: client.mac }) };
+  const secrets = await giveBootSecrets(context, client);
+  const session = secrets && (await findAgentSession(db, node.uuid));
+  const params = session
+    ? (await readServedBoot(context, node, session)).params
+    : bootMediumParamsOf(context, node, { secrets: secrets ?? [], mac: client.mac });
+  return { kind: 'ramdisk', params };
 }

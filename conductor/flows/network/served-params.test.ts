@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'vitest';
-import { listServedParams } from '#conductor/flows/network/boot-answers.ts';
+import { listServedParams } from '#conductor/flows/network/served-boot.ts';
 import type { AgentSessionRow } from '#conductor/kernel/db/schema/agent.ts';
 import { type NodeRow, nodes } from '#conductor/kernel/db/schema/node.ts';
 import { ports } from '#conductor/kernel/db/schema/port.ts';
@@ -23,6 +23,7 @@ async function served(boot: string, attestation: string) {
     .insert(ports)
     .values([first, second].map((address) => ({ uuid: crypto.randomUUID(), nodeUuid: given.uuid, address })));
   const session = {
+    served: null,
     nodeUuid: given.uuid,
     token: testSecrets.seal('x', nodePlace(given.uuid, 'agent_token')),
     bootMac: boot === 'http' ? first : null,
@@ -40,7 +41,7 @@ test('by HTTP each card may have loaded the ramdisk, the first with the token', 
     [`BOOTIF=${second}`, 0],
   ]);
   expect(await served('http', 'require')).toEqual([
-    [`BOOTIF=${first}`, 0],
+    [`BOOTIF=${first}`, 1],
     [`BOOTIF=${second}`, 0],
   ]);
 });

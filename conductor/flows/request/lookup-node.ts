@@ -3,10 +3,12 @@ import { findAgentSession, insertAgentSession } from '#conductor/agents/agent-se
 import type { AgentLookup } from '#conductor/api/node-parts.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { readRequiredBoot } from '#conductor/flows/network/boot-answers.ts';
+import { failBoot } from '#conductor/flows/request/fail-boot.ts';
 import type { AgentSessionRow } from '#conductor/kernel/db/schema/agent.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { maskDocument } from '#conductor/kernel/secrets/mask-document.ts';
 import { nodePlace, openAgentToken } from '#conductor/kernel/secrets/node-secrets.ts';
+import { attestationOf } from '#conductor/model/tpm/attestation-mode.ts';
 import { noteBootEvent, recordBootEvent } from '#conductor/nodes/boot/boot-event-store.ts';
 import { imageFormats } from '#conductor/nodes/boot/image-info.ts';
 import { noteRefusal } from '#conductor/nodes/boot/note-refusal.ts';
@@ -47,14 +49,17 @@ export interface LookupRequest {
  * @throws AppError `not_found`, with one text for every reason, so that a stranger learns nothing.
  */
 export async function lookupNode(
-  context: Pick<EngineContext, 'db' | 'config' | 'clock' | 'secrets' | 'log'>,
+  context: Pick<EngineContext, 'db' | 'config' | 'clock' | 'secrets' | 'log' | 'nudge'>,
   request: LookupRequest,
 ): Promise<AgentLookup> {
   const { db } = context;
   const node = await findBootingNode(context, request);
-  if (context.config.attestation === 'require') {
+  if (attestationOf(context.config, node) === 'require') {
     if (request.isTrusted) return answerTrusted(context, node, request.version);
-    return refuse(context, node, `${withoutProof}${describeProblem(request.attestationProblem)}`);
+    const reason = `${withoutProof}${describeProblem(request.attestationProblem)}`;
+    const attestation = { verdict: 'unknown', reasons: [reason] } as const;
+    await failBoot(context, node, { bootToken: request.bootToken, attestation });
+    return refuse(context, node, reason);
   }
   const session = await findAgentSession(db, node.uuid);
   if (isTokenGiven(context, node, session)) {
@@ -89,7 +94,7 @@ const notToBoot = 'the node is not to boot the ramdisk now: the machine has boot
 const withoutToken =
   "it lacks this boot's token, which iPXE or the boot medium gives: the ramdisk was booted otherwise, or a stranger asks.";
 
-const withoutProof = 'its TPM has not proved what it has booted (BATON_ATTESTATION=require)';
+const withoutProof = 'its TPM has not proved what it has booted (attestation: require)';
 
 /** Quotes the machine's own words, of printable characters only: anybody may have sent them. */
 function describeProblem(problem: string | undefined): string {
@@ -141,7 +146,7 @@ function isTokenGiven(
   node: NodeRow,
   session: AgentSessionRow | undefined,
 ): boolean {
-  if (config.attestation === 'require') return true; // to the TPM alone, by `answerTrusted`
+  if (attestationOf(config, node) === 'require') return true; // to the TPM alone, by `answerTrusted`
   return config.requireBootToken || bootsFromVirtualMedia(node) || (session?.bootMac ?? null) !== null;
 }
 

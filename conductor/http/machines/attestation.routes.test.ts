@@ -1,6 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import { findAgentSession, forgetAgentSession, insertAgentSession } from '#conductor/agents/agent-session-store.ts';
+import { bootProof } from '#conductor/agents/boot-proof.ts';
+import { readServedBoot } from '#conductor/flows/network/served-boot.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import { nodePlace } from '#conductor/kernel/secrets/node-secrets.ts';
+import { getNode } from '#conductor/nodes/node-store.ts';
+import { bootTokenHeader } from '#shared/wire/agent-calls.ts';
 import { quotedPcrs } from '#shared/wire/attestation.ts';
 import { readRecordings } from '#test/recorded/read-recordings.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
@@ -34,10 +40,10 @@ beforeEach(() => api.reset());
 afterAll(() => api.close());
 
 /** A node that waits for its ramdisk. */
-async function bootingNode(): Promise<string> {
-  const { uuid } = await api.call('POST', '/v1/nodes', { driver: 'fake-hardware' });
-  await api.call('POST', '/v1/ports', { address: mac, node_uuid: uuid });
-  await api.context.db.update(nodes).set({ provisionState: 'clean wait' });
+async function bootingNode(on: TestApi = api, driverInfo = {}): Promise<string> {
+  const { uuid } = await on.call('POST', '/v1/nodes', { driver: 'fake-hardware', driver_info: driverInfo });
+  await on.call('POST', '/v1/ports', { address: mac, node_uuid: uuid });
+  await on.context.db.update(nodes).set({ provisionState: 'clean wait' });
   return uuid;
 }
 
@@ -68,6 +74,7 @@ test('unknown machines, and all where nothing is attested, get what a lookup get
   expect(unknown).toMatchObject({ status: 404, fault: 'Resource could not be found.' });
   const off = await openTestApi();
   try {
+    await bootingNode(off);
     const answer = await off.call('POST', '/v1/attestations', { addresses: [mac], ...(await keysOf(ecc)) });
     expect(answer).toMatchObject({ status: 404, fault: expect.stringContaining('BATON_ATTESTATION') });
   } finally {
@@ -113,24 +120,104 @@ test('a node that was never attested says why', async () => {
 });
 
 describe('where machines have to prove themselves', () => {
-  test('a lookup without proof and an inspection report get no token, and people the reason', async () => {
-    const strict = await openTestApi({ settings: { BATON_ATTESTATION: 'require' } });
-    try {
-      const { uuid } = await strict.call('POST', '/v1/nodes', { driver: 'fake-hardware' });
-      await strict.call('POST', '/v1/ports', { address: mac, node_uuid: uuid });
-      await strict.context.db.update(nodes).set({ provisionState: 'inspect wait' });
-      const headers = { 'x-baton-attestation-problem': 'no TPM 2.0\u00e9' };
-      const looked = await strict.call('GET', `/v1/lookup?addresses=${mac}`, undefined, '1.62', headers);
-      expect(looked).toMatchObject({ status: 404, fault: 'Resource could not be found.' });
-      const { body } = await strict.call('GET', `/v1/nodes/${uuid}/history?detail=true`);
-      const events = (body['history'] as { event: string }[]).map(({ event }) => event);
-      expect(events.join('\n')).toMatch(/BATON_ATTESTATION=require\): no TPM 2\.0\?/);
-
-      const inventory = { interfaces: [{ name: 'eth0', mac_address: mac }] };
-      const report = await strict.call('POST', '/v1/continue_inspection', { inventory }, '1.84');
-      expect(report).toMatchObject({ status: 202, body: { config: { agent_token: '******' } } });
-    } finally {
-      await strict.close();
-    }
+  let strict: TestApi;
+  let uuid: string;
+  const token = 'the token of this boot, which only its TPM gets';
+  beforeAll(async () => {
+    strict = await openTestApi({ settings: { BATON_ATTESTATION: 'require' } });
   });
+  beforeEach(async () => {
+    await strict.reset();
+    uuid = await bootingNode(strict);
+    await insertAgentSession(
+      strict.context.db,
+      uuid,
+      strict.context.secrets.seal(token, nodePlace(uuid, 'agent_token')),
+    );
+  });
+  afterAll(() => strict.close());
+
+  const attested = async () => (await findAgentSession(strict.context.db, uuid))?.attestation ?? null;
+  const lookUp = (headers: Record<string, string>) =>
+    strict.call('GET', `/v1/lookup?addresses=${mac}`, undefined, '1.62', headers);
+
+  test('a lookup without proof and an inspection report get no token, and people the reason', async () => {
+    await strict.context.db.update(nodes).set({ provisionState: 'inspect wait' });
+    const looked = await lookUp({ 'x-baton-attestation-problem': 'no TPM 2.0\u00e9' });
+    expect(looked).toMatchObject({ status: 404, fault: 'Resource could not be found.' });
+    const { body } = await strict.call('GET', `/v1/nodes/${uuid}/history?detail=true`);
+    const events = (body['history'] as { event: string }[]).map(({ event }) => event);
+    expect(events.join('\n')).toMatch(/attestation: require\): no TPM 2\.0\?/);
+
+    const inventory = { interfaces: [{ name: 'eth0', mac_address: mac }] };
+    const report = await strict.call('POST', '/v1/continue_inspection', { inventory }, '1.84');
+    expect(report).toMatchObject({ status: 202, body: { config: { agent_token: '******' } } });
+  });
+
+  test('a machine without TPM ends the wait for it, if it shows that it was booted here', async () => {
+    const problem = { 'x-baton-attestation-problem': 'this machine has no TPM 2.0' };
+    await lookUp(problem);
+    expect(await attested(), 'any stranger may ask so').toBeNull();
+    await lookUp({ ...problem, [bootTokenHeader]: bootProof('another boot') });
+    expect(await attested()).toBeNull();
+    const answer = await lookUp({ ...problem, [bootTokenHeader]: bootProof(token) });
+    expect(answer).toMatchObject({ status: 404, fault: 'Resource could not be found.' });
+    expect(await attested()).toMatchObject({
+      verdict: 'unknown',
+      reasons: [expect.stringMatching(/has not proved .*: this machine has no TPM 2\.0$/)],
+    });
+  });
+
+  test('a plan says beforehand that a boot by iPXE fails', async () => {
+    const login = { redfish_address: 'https://192.0.2.1', redfish_username: 'u', redfish_password: 'p' };
+    const made = await strict.call('POST', '/v1/nodes', { driver: 'redfish', driver_info: login });
+    await strict.context.db.update(nodes).set({ provisionState: 'manageable' });
+    const { body, status } = await strict.call('POST', `/v1/nodes/${made.uuid}/plan`, { target: 'provide' });
+    expect({ status, warnings: body['warnings'] }).toMatchObject({
+      status: 200,
+      warnings: expect.arrayContaining([expect.stringMatching(/^The flow fails before it boots the ramdisk.*iPXE/)]),
+    });
+  });
+
+  test('so does an agent that attests nothing, and one whose proof is refused', async () => {
+    await lookUp({ [bootTokenHeader]: bootProof(token) });
+    expect(await attested()).toMatchObject({ verdict: 'unknown' });
+    const headers = { [bootTokenHeader]: bootProof(token) };
+    const keys = { addresses: [mac], ...(await keysOf(ecc)), ek_public: 'AAAA' };
+    await strict.call('POST', '/v1/attestations', keys, '1.62', headers);
+    expect(await attested()).toMatchObject({
+      reasons: [expect.stringMatching(/^its proof is refused: the endorsement key/)],
+    });
+  });
+
+  test('what a node was served is served to its end, and predicted by the settings of then', async () => {
+    const read = async () => {
+      const session = await findAgentSession(strict.context.db, uuid);
+      if (!session) throw new Error('there is no session');
+      return readServedBoot(strict.context, await getNode(strict.context.db, uuid), session);
+    };
+    const first = await read();
+    expect(first.params.secrets, 'no medium has the token').toEqual([`ipa-agent-token=${bootProof(token)}`]);
+    await strict.call('PATCH', `/v1/nodes/${uuid}`, [
+      { op: 'add', path: '/driver_info/kernel_append_params', value: 'changed=1' },
+    ]);
+    expect(await read()).toEqual(first);
+    await forgetAgentSession(strict.context.db, uuid);
+    const next = { nodeUuid: uuid, token: strict.context.secrets.seal('next', nodePlace(uuid, 'agent_token')) };
+    await insertAgentSession(strict.context.db, next.nodeUuid, next.token);
+    expect((await read()).params.parameters).toContain('changed=1');
+  });
+});
+
+test("a node's own setting counts before the conductor's", async () => {
+  const off = await openTestApi();
+  try {
+    await bootingNode(off, { attestation: 'record' });
+    const body = { addresses: [mac], ...(await keysOf(ecc)) };
+    expect(await off.call('POST', '/v1/attestations', body)).toMatchObject({ status: 200 });
+    const wrong = await off.call('POST', '/v1/nodes', { driver: 'fake-hardware', driver_info: { attestation: 'on' } });
+    expect(wrong).toMatchObject({ status: 400, fault: expect.stringContaining('one of off, record, require') });
+  } finally {
+    await off.close();
+  }
 });

@@ -31,7 +31,8 @@ export function attestationRoutes(app: ApiApp, context: HttpContext): void {
   app.openapi(challenge, async (c) => {
     const { addresses: given, ...keys } = c.req.valid('json');
     const addresses = parseCardAddresses(given);
-    return c.json(await challengeMachine(context, keys, addresses));
+    const bootToken = c.req.header(bootTokenHeader);
+    return c.json(await challengeMachine(context, keys, { addresses, bootToken }));
   });
 
   app.openapi(answer, async (c) => {

@@ -2,12 +2,17 @@ import { AcceptedTpm, NodeTpm, type NodeTpmAnswer } from '#conductor/api/attesta
 import type { HttpContext } from '#conductor/http/routing/context.ts';
 import { type ApiApp, answers, routesOf } from '#conductor/http/routing/define-routes.ts';
 import type { NodeTpmRow } from '#conductor/kernel/db/schema/tpm.ts';
+import { attestationKeyPayloadType, sealEnvelope } from '#conductor/model/receipts/envelope.ts';
+import type { AttestationKeyRecord } from '#conductor/model/tpm/boot-attestation.ts';
 import type { MeasuredBoot } from '#conductor/model/tpm/measured-boot.ts';
+import { readAttestationKey } from '#conductor/model/tpm/public-area.ts';
 import { showTpm } from '#conductor/model/tpm/show-tpm.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { apiTime } from '#conductor/nodes/node-view.ts';
+import { checkTpm } from '#conductor/nodes/tpm/check-tpm.ts';
 import { acceptTpm, findNodeTpm, neverAttested } from '#conductor/nodes/tpm/tpm-store.ts';
+import { ensureSigningKey } from '#conductor/receipts/signing-key-store.ts';
 
 const route = routesOf("attestation (Baton's own)");
 
@@ -36,7 +41,7 @@ export function nodeTpmRoutes(app: ApiApp, context: HttpContext): void {
     const { uuid } = await getNode(db, c.req.valid('param').node);
     const row = await findNodeTpm(db, uuid);
     if (!row) throw neverAttested(uuid);
-    return c.json(viewTpm(row));
+    return c.json(await viewTpm(context, row));
   });
 
   app.openapi(accept, async (c) => {
@@ -55,24 +60,60 @@ export function nodeTpmRoutes(app: ApiApp, context: HttpContext): void {
       });
       return accepted;
     });
-    return c.json(viewTpm(row));
+    return c.json(await viewTpm(context, row));
   });
 }
 
-function viewTpm(row: NodeTpmRow): NodeTpmAnswer {
+type ViewContext = Pick<HttpContext, 'config' | 'clock' | 'db' | 'secrets'>;
+
+async function viewKey(context: ViewContext, ekPublic: string, certificate: string | null) {
+  const { state, detail } = await checkTpm(context, ekPublic, certificate);
+  return { ...showTpm(ekPublic, certificate), certificate_state: state, certificate_detail: detail };
+}
+
+/** Signs for others that a key is in that TPM: as of its newest boot of Baton's ramdisk, and of nothing that runs since. */
+async function viewAttestationKey(
+  context: ViewContext,
+  row: NodeTpmRow,
+  { akPublic, akUnique }: AttestationKeyRecord,
+): Promise<NodeTpmAnswer['attestation_key']> {
+  const { fingerprint, endorsement_key } = showTpm(row.ekPublic, row.ekCertificate);
+  const { key } = readAttestationKey(Buffer.from(akPublic, 'base64'));
+  const public_key = key.export({ format: 'pem', type: 'spki' }).toString();
+  const statement = {
+    kind: 'AttestationKey',
+    version: 1,
+    conductor: context.config.conductorName,
+    node: row.nodeUuid,
+    tpm: { fingerprint, endorsement_key },
+    attestation_key: public_key,
+    attested_at: apiTime(row.seenAt),
+    verdict: row.verdict,
+    scope: "A boot of Baton's ramdisk. What has run on the machine since is not part of it.",
+  };
+  const signed = sealEnvelope(
+    Buffer.from(JSON.stringify(statement)),
+    await ensureSigningKey(context),
+    attestationKeyPayloadType,
+  );
+  return { public_key, unique: akUnique ?? null, statement: signed };
+}
+
+async function viewTpm(context: ViewContext, row: NodeTpmRow): Promise<NodeTpmAnswer> {
   const { otherEkPublic, otherAt } = row;
   return {
     verdict: row.verdict,
     reasons: row.reasons,
     attested_at: apiTime(row.seenAt),
-    tpm: showTpm(row.ekPublic, row.ekCertificate),
+    tpm: await viewKey(context, row.ekPublic, row.ekCertificate),
     boot: row.seenBoot && viewBoot(row.seenBoot),
     accepted: { boot: row.acceptedBoot && viewBoot(row.acceptedBoot), at: apiTime(row.acceptedAt), by: row.acceptedBy },
+    attestation_key: row.attestationKey && (await viewAttestationKey(context, row, row.attestationKey)),
     other:
       otherEkPublic === null || otherAt === null
         ? null
         : {
-            tpm: showTpm(otherEkPublic, row.otherEkCertificate),
+            tpm: await viewKey(context, otherEkPublic, row.otherEkCertificate),
             boot: row.otherBoot && viewBoot(row.otherBoot),
             at: apiTime(otherAt),
           },

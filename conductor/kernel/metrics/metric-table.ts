@@ -68,6 +68,11 @@ export const metricTable = {
     'status',
     'phase',
   ]),
+  attestationVerdicts: fleet(
+    'baton_attestation_verdicts',
+    'Nodes whose TPM is known, by the verdict on its newest boot.',
+    ['verdict'],
+  ),
   allocations: fleet('baton_allocations', 'Allocations by state.', ['state']),
   conductorsAlive: fleet('baton_conductors_alive', 'Living conductors on this database.'),
   conductorsKnown: fleet('baton_conductors_known', 'Conductors heard of within a day that have not shut down.'),

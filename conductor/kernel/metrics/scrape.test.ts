@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import { nodeTpms } from '#conductor/kernel/db/schema/tpm.ts';
 import { createMetrics } from '#conductor/kernel/metrics/metrics.ts';
 import { scrape } from '#conductor/kernel/metrics/scrape.ts';
 import { parseMetrics } from '#test/support/parse-metrics.ts';
@@ -30,6 +31,7 @@ describe('the fleet', () => {
     await db.update(nodes).set({ maintenance: true, fault: 'power failure' });
     await db.update(nodes).set({ maintenance: false, fault: null });
     await api.call('PUT', `/v1/nodes/${uuid}/maintenance`, {});
+    await db.insert(nodeTpms).values({ nodeUuid: uuid ?? '', ekPublic: '', verdict: 'changed', reasons: [] });
 
     const samples = parseMetrics(await scrape(api.context));
     expect(samples.get('baton_nodes{provision_state="deploying",maintenance="false",conductor_group="east"}')).toBe(2);
@@ -37,6 +39,7 @@ describe('the fleet', () => {
     expect(samples.get('baton_node_state_seconds_max{provision_state="deploying"}')).toBeGreaterThan(3_690);
     expect(samples.get('baton_nodes_lingering{provision_state="deploying",over_seconds="3600"}')).toBe(3);
     expect(samples.get('baton_nodes_lingering{provision_state="deploying",over_seconds="21600"}')).toBe(0);
+    expect(samples.get('baton_attestation_verdicts{verdict="changed"}')).toBe(1);
     expect(samples.get('baton_database_up')).toBe(1);
 
     await api.reset();

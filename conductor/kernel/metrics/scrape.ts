@@ -53,6 +53,7 @@ async function readFleet(db: Queryable, options: { readonly conductorTimeoutMs: 
       where action_id = (select site_action_id from flows where ended_at is null and site_action_id is not null) group by 2
     union all select 'siteActionNodes', status, coalesce(phase, ''), ${none}, count(*)::float8 from site_action_nodes
       where action_id = (select site_action_id from flows where ended_at is null and site_action_id is not null) group by 2, 3
+    union all select 'attestationVerdicts', verdict, ${none}, ${none}, count(*)::float8 from node_tpms group by 2
     union all select 'allocations', state, ${none}, ${none}, count(*)::float8 from allocations group by 2
     union all select 'conductorsAlive', ${none}, ${none}, ${none}, count(*)::float8 from conductors
       where stopped_at is null and updated_at > now() - make_interval(secs => ${options.conductorTimeoutMs / 1000})

@@ -77,6 +77,8 @@ function wrongKey(name: string, problem: string, cause?: unknown): AppError {
  */
 
 const receiptPayloadType = 'application/vnd.baton.wipe-receipt+json';
+/** Type of the statement on a machine's attestation key, which is no receipt. */
+export const attestationKeyPayloadType = 'application/vnd.baton.attestation-key+json';
 
 const Envelope = z.object({
   payload: z.string(),
@@ -94,11 +96,12 @@ export function preAuthEncoding(payloadType: string, payload: Uint8Array): Buffe
 export function sealEnvelope(
   payload: Uint8Array,
   key: { readonly fingerprint: string; readonly privateKey: KeyObject },
+  payloadType = receiptPayloadType,
 ): string {
-  const signature = sign(undefined, preAuthEncoding(receiptPayloadType, payload), key.privateKey);
+  const signature = sign(undefined, preAuthEncoding(payloadType, payload), key.privateKey);
   const envelope: z.infer<typeof Envelope> = {
     payload: Buffer.from(payload).toString('base64'),
-    payloadType: receiptPayloadType,
+    payloadType,
     signatures: [{ keyid: key.fingerprint, sig: signature.toString('base64') }],
   };
   return `${JSON.stringify(envelope)}\n`;

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { openEnvelope, type PublicKey } from '#conductor/model/receipts/envelope.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { describeIssues } from '#shared/errors/describe-issues.ts';
+import { bootVerdicts } from '#shared/wire/attestation.ts';
 
 /** Kind of a receipt, version 1. docs/teardown.md explains its fields for those who read receipts years later. */
 
@@ -55,6 +56,36 @@ const SwitchPort = z.object({
   read_back_at: time.nullable(),
 });
 
+/** Outcome of the attestation of the boot in which its disks were wiped. */
+const Attestation = z.object({
+  verdict: z.enum(bootVerdicts),
+  reasons: z.array(z.string()),
+  at: time,
+  tpm: z
+    .object({
+      /** SHA-256 of the endorsement key's public part, hex. */
+      fingerprint: z.string(),
+      /** PEM; `certificate` is its vendor's. */
+      endorsement_key: z.string(),
+      certificate: text,
+      /** PEM: the key of this boot, which the endorsement key's TPM holds, as it has proved to the conductor. */
+      attestation_key: z.string(),
+    })
+    .nullable(),
+});
+
+/** A quote of the machine's TPM over the first `quoted_bytes` of this text: their SHA-256 is what was quoted. */
+const QuotedWipe = z.object({
+  quoted_bytes: z.int().positive(),
+  /** `TPMS_ATTEST`, base64. */
+  quote: z.base64(),
+  /** PKCS 1, or DER: as `openssl dgst` takes it; and `TPMT_SIGNATURE`: as `tpm2_checkquote` does. Base64. */
+  signature: z.base64(),
+  tpm_signature: z.base64(),
+  /** SHA-256 PCRs, hex, by number. */
+  pcr_values: z.record(z.string(), z.string()),
+});
+
 /** The signed statement. Fields are added within a version; a new version is one that an old reader would misread. */
 export const WipeReceipt = z.object({
   kind: z.literal(receiptKind),
@@ -96,6 +127,11 @@ export const WipeReceipt = z.object({
   flows: z.object({ teardown: z.guid().nullable(), wipe: z.guid() }),
   site_action: text,
   requested_by: text,
+  /** `null`: boots were not attested. */
+  attestation: Attestation.nullable().default(null),
+  tpm_quote: QuotedWipe.nullable().default(null),
+  /** Reason why there is no quote though the boot was attested. */
+  tpm_quote_problem: text.default(null),
 });
 export type WipeReceipt = z.infer<typeof WipeReceipt>;
 

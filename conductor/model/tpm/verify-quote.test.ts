@@ -3,8 +3,11 @@ import { z } from 'zod';
 import { makeCredential } from '#conductor/model/tpm/make-credential.ts';
 import { readAttestationKey, readEndorsementKey, tpmFingerprint } from '#conductor/model/tpm/public-area.ts';
 import { type QuoteEvidence, verifyQuote } from '#conductor/model/tpm/verify-quote.ts';
+import { errorCode } from '#shared/errors/app-error.ts';
 import { quotedPcrs } from '#shared/wire/attestation.ts';
 import { readRecordings } from '#test/recorded/read-recordings.ts';
+import { createDraw } from '#test/support/draw.ts';
+import { forgeQuote } from '#test/support/forge-quote.ts';
 
 const Reading = z.strictObject({ kind: z.enum(['rsa', 'ecc']), attestationName: z.string(), nonce: z.string() });
 const recordings = await readRecordings('tpm/quotes', Reading);
@@ -59,6 +62,20 @@ describe.each(recordings)('keys and quote of kind $reading.kind', ({ outputs, re
       quote[index] = (quote[index] ?? 0) ^ 1;
       expect(() => verify({ quote })).toThrow('the quote is not signed by the key that was shown');
     }
+  });
+
+  test('no forged quote holds, and each is refused as bad input', () => {
+    const draw = createDraw(41);
+    const accepted = Array.from({ length: 2_000 }, () => forgeQuote(evidence, draw)).filter((forged) => {
+      try {
+        verify(forged);
+        return true;
+      } catch (error) {
+        if (errorCode(error) !== 'invalid_argument') throw error;
+        return false;
+      }
+    });
+    expect(accepted).toEqual([]);
   });
 
   test('a signature that is cut, longer or changed is refused', () => {

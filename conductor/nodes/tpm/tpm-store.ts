@@ -1,7 +1,7 @@
 import { and, eq, sql } from 'drizzle-orm';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
-import type { AgentSessionRow } from '#conductor/kernel/db/schema/agent.ts';
 import { type NodeTpmRow, nodeTpms } from '#conductor/kernel/db/schema/tpm.ts';
+import type { AttestationKeyRecord } from '#conductor/model/tpm/boot-attestation.ts';
 import type { MeasuredBoot } from '#conductor/model/tpm/measured-boot.ts';
 import { tpmFingerprint } from '#conductor/model/tpm/public-area.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -13,11 +13,6 @@ export async function findNodeTpm(db: Queryable, nodeUuid: string): Promise<Node
   return row;
 }
 
-/** Whether the boot of this session was trusted: only then has its agent got the token from us. */
-export function isProved(tpm: NodeTpmRow | undefined, session: AgentSessionRow | undefined): boolean {
-  return Boolean(tpm?.trustedAt && session && tpm.trustedAt >= session.createdAt);
-}
-
 /** One attested boot. */
 export interface AttestedBoot {
   /** `TPM2B_PUBLIC`, base64. */
@@ -25,6 +20,7 @@ export interface AttestedBoot {
   readonly ekCertificate: string | undefined;
   /** `undefined`: without a log that fits the quote. */
   readonly boot: MeasuredBoot | undefined;
+  readonly attestationKey: AttestationKeyRecord;
   readonly verdict: BootVerdict;
   readonly reasons: readonly string[];
 }
@@ -48,6 +44,7 @@ export async function recordAttestation(
     seenBoot: boot,
     seenAt: now,
     verdict,
+    attestationKey: attested.attestationKey,
     reasons: [...attested.reasons],
     ...(isTrusted ? { trustedAt: now } : {}),
   };
@@ -97,7 +94,14 @@ function acceptedChange(row: NodeTpmRow, fingerprint: string) {
     const known = [own, ...(other === undefined ? [] : [other])].join(' and ');
     throw new AppError('conflict', `no TPM with the fingerprint ${fingerprint} has asked; those of ${known} have`);
   }
-  const nothing = { otherEkPublic: null, otherEkCertificate: null, otherBoot: null, otherAt: null, trustedAt: null };
+  const nothing = {
+    attestationKey: null,
+    otherEkPublic: null,
+    otherEkCertificate: null,
+    otherBoot: null,
+    otherAt: null,
+    trustedAt: null,
+  };
   const seen = { seenBoot: row.otherBoot, seenAt: row.otherAt ?? now, verdict: 'unknown' as const };
   const reasons = ['this TPM was accepted since it has asked: its next boot is judged'];
   const { otherEkCertificate: ekCertificate, otherBoot: acceptedBoot } = row;

@@ -55,6 +55,9 @@ export function receiptFacts(more: Partial<ReceiptFacts> = {}): ReceiptFacts {
     flows: { teardown: '0b0e7f8e-3f0e-4b59-9f3e-8d8b8f3c1a01', wipe: '0b0e7f8e-3f0e-4b59-9f3e-8d8b8f3c1a02' },
     site_action: '01JD8Z6V5W3R7N9K2M4P6Q8S0T',
     requested_by: 'ops',
+    attestation: null,
+    tpm_quote: null,
+    tpm_quote_problem: null,
     ...more,
   };
 }

@@ -20,6 +20,7 @@ import { siteArea } from '#test/bench/areas/site.ts';
 import { stepArea } from '#test/bench/areas/step.ts';
 import { swarmArea } from '#test/bench/areas/swarm.ts';
 import { teardownArea } from '#test/bench/areas/teardown.ts';
+import { trustArea } from '#test/bench/areas/trust.ts';
 import { writeImageArea } from '#test/bench/areas/write-image.ts';
 
 /** Every area of `npm run bench`, one file each. */
@@ -27,6 +28,7 @@ export const areas: readonly Area[] = [
   ramdiskArea,
   bootArea,
   planArea,
+  trustArea,
   importArea,
   demoArea,
   stepArea,

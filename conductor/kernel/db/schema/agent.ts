@@ -3,6 +3,7 @@ import { instantColumn, sequenceColumn } from '#conductor/kernel/db/schema/colum
 import { flows } from '#conductor/kernel/db/schema/flow.ts';
 import { ofNode } from '#conductor/kernel/db/schema/node.ts';
 import type { BootEventName } from '#conductor/model/power-and-boot.ts';
+import type { BootAttestation } from '#conductor/model/tpm/boot-attestation.ts';
 import type { AdvertisedStep, HardwareManagerVersion, StepKind } from '#shared/wire/step.ts';
 
 /**
@@ -22,6 +23,10 @@ export const agentSessions = pgTable('agent_sessions', {
   version: text(),
   createdAt: instantColumn().notNull().defaultNow(),
   lastHeartbeatAt: instantColumn(),
+  /** Sealed: kernel parameters that the machine is served in this boot, and all that it then measures (`ServedBoot`). */
+  served: text(),
+  /** Outcome of the boot's attestation; null = nothing is proved yet. */
+  attestation: jsonb().$type<BootAttestation>(),
 });
 
 export type AgentSessionRow = typeof agentSessions.$inferSelect;

@@ -1,6 +1,7 @@
 import { jsonb, pgTable, text } from 'drizzle-orm/pg-core';
 import { instantColumn } from '#conductor/kernel/db/schema/columns.ts';
 import { ofNode } from '#conductor/kernel/db/schema/node.ts';
+import type { AttestationKeyRecord } from '#conductor/model/tpm/boot-attestation.ts';
 import type { MeasuredBoot } from '#conductor/model/tpm/measured-boot.ts';
 import type { BootVerdict } from '#shared/wire/attestation.ts';
 
@@ -22,6 +23,8 @@ export const nodeTpms = pgTable('node_tpms', {
   verdict: text().$type<BootVerdict>().notNull(),
   /** Sentences. */
   reasons: jsonb().$type<string[]>().notNull(),
+  /** Attestation key of its newest boot. */
+  attestationKey: jsonb().$type<AttestationKeyRecord>(),
   /** Time of its last boot that was trusted. */
   trustedAt: instantColumn(),
   /** Another TPM that has asked for this node since: of another mainboard, another machine, or a stranger. */
