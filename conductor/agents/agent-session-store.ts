@@ -1,4 +1,4 @@
-import { and, desc, eq, notInArray, sql } from 'drizzle-orm';
+import { and, desc, eq, isNull, ne, notInArray, or, sql } from 'drizzle-orm';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { deleteBy } from '#conductor/kernel/db/query/table-writer.ts';
 import { type AgentLogRow, type AgentSessionRow, agentLogs, agentSessions } from '#conductor/kernel/db/schema/agent.ts';
@@ -62,6 +62,22 @@ export async function noteAttestation(
     .update(agentSessions)
     .set({ attestation })
     .where(and(eq(agentSessions.nodeUuid, nodeUuid), eq(agentSessions.token, token)));
+}
+
+/** Keeps why a boot is not trusted, unless it was before: what is proved no later asker takes away. @returns whether it is kept */
+export async function noteDistrust(
+  db: Queryable,
+  { nodeUuid, token }: Pick<AgentSessionRow, 'nodeUuid' | 'token'>,
+  attestation: BootAttestation,
+): Promise<boolean> {
+  const verdict = sql<string>`${agentSessions.attestation}->>'verdict'`;
+  const isOpen = or(isNull(agentSessions.attestation), ne(verdict, 'trusted'));
+  const rows = await db
+    .update(agentSessions)
+    .set({ attestation })
+    .where(and(eq(agentSessions.nodeUuid, nodeUuid), eq(agentSessions.token, token), isOpen))
+    .returning({ nodeUuid: agentSessions.nodeUuid });
+  return rows.length > 0;
 }
 
 /** Keeps what a boot's machine is served, the first time. @returns what is kept, sealed; `undefined`: the boot is over */

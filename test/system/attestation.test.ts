@@ -6,9 +6,11 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { type Attester, createAttester } from '#agent/attest.ts';
 import { createTpm } from '#agent/tpm/tpm.ts';
 import { NodeTpm, type NodeTpmAnswer } from '#conductor/api/attestation.ts';
+import { readBootFacts } from '#conductor/flows/request/read-boot-facts.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { openEnvelope, preAuthEncoding } from '#conductor/model/receipts/envelope.ts';
 import { listHistory } from '#conductor/nodes/node-history.ts';
+import { getNode } from '#conductor/nodes/node-store.ts';
 import { checkTpm } from '#conductor/nodes/tpm/check-tpm.ts';
 import { findNodeTpm } from '#conductor/nodes/tpm/tpm-store.ts';
 import { listReceiptKeys } from '#conductor/receipts/signing-key-store.ts';
@@ -150,6 +152,24 @@ test("a TPM's certificate is checked against the CA of its vendor, swtpm's own",
     expect(await shown(folder)).toEqual({ state: 'certified', detail: 'CN=swtpm-localca-rootca' });
     await writeFile(join(folder, 'notes.txt'), 'no certificate');
     expect(await shown(folder)).toMatchObject({ state: 'unknown', detail: expect.stringContaining('notes.txt') });
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+test('a TPM that no vendor vouches for stays unknown until somebody has accepted it, known or not', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'baton-vendors-'));
+  const strict = { ...api.context, config: { ...api.context.config, tpmCaDirectory: folder } };
+  try {
+    await boot(await startTpm({ certificate: false }), undefined);
+    const row = await findNodeTpm(api.context.db, uuid);
+    const node = await getNode(api.context.db, uuid);
+    if (!row) throw new Error('nothing was attested');
+    const { ekPublic } = row;
+    const from = { ekPublic, ekCertificate: undefined, session: undefined, answer: {}, pcrValues: new Map() };
+    expect((await readBootFacts(strict, node, from)).stranger).toContain('no vendor vouches for its TPM');
+    await accept((await show()).tpm.fingerprint);
+    expect((await readBootFacts(strict, node, from)).stranger).toBeUndefined();
   } finally {
     await rm(folder, { recursive: true });
   }

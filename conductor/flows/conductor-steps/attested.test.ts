@@ -31,7 +31,7 @@ beforeEach(async () => {
 /** @param session the boot's; `called`: its agent has called in */
 const contextOf = (
   attestation: string,
-  session?: { readonly called?: boolean; readonly verdict?: BootVerdict },
+  session?: { readonly called?: boolean; readonly verdict?: BootVerdict; readonly createdAt?: Date },
   driverInfo: Record<string, unknown> = {},
 ): StepContext =>
   ({
@@ -40,6 +40,7 @@ const contextOf = (
     flow: { startedAt },
     step: { startedAt },
     session: session && {
+      createdAt: session.createdAt ?? new Date(),
       lastHeartbeatAt: session.called ? new Date() : null,
       attestation: session.verdict ? { verdict: session.verdict, reasons, at: '' } : null,
     },
@@ -61,14 +62,17 @@ const [ours, theirs] = await Promise.all(
 );
 const reasons = ['the firmware changed (PCR 0)'];
 const measured: MeasuredBoot = { pcrs: { '0': 'aa' }, variables: {}, programs: ['one'] };
-const boot = (verdict: BootVerdict, { ek = ours ?? '', log = true, mustBeTrusted = true } = {}) =>
+const boot = (
+  verdict: BootVerdict,
+  { ek = ours ?? '', log = true, mustBeTrusted = true, measuredBoot = measured } = {},
+) =>
   recordAttestation(
     db,
     nodeUuid,
     {
       ekPublic: ek,
       ekCertificate: undefined,
-      boot: log ? measured : undefined,
+      boot: log ? measuredBoot : undefined,
       attestationKey: { akPublic: '' },
       verdict,
       reasons,
@@ -78,44 +82,56 @@ const boot = (verdict: BootVerdict, { ek = ours ?? '', log = true, mustBeTrusted
 const fingerprintOf = (ek: string | undefined) => tpmFingerprint(ek ?? '');
 
 describe('a step that waits for the ramdisk', () => {
-  const refusal = (session: Parameters<typeof contextOf>[1], mode = 'require', own = {}) => {
+  const refusal = async (session: Parameters<typeof contextOf>[1], mode = 'require', own = {}) => {
     try {
-      requireTrusted(contextOf(mode, session, own));
+      await requireTrusted(contextOf(mode, session, own));
       return undefined;
     } catch (error) {
       return error;
     }
   };
 
-  test.each(['changed', 'unknown'] as const)('fails for a boot that is %s, whether it calls in or not', (verdict) => {
-    expect(refusal({ verdict })).toMatchObject({
-      message: `the boot is not trusted (${verdict}): the firmware changed (PCR 0)`,
-      situation: 'boot_not_trusted',
-    });
-    expect(refusal({ verdict, called: true })).toBeInstanceOf(AppError);
-    expect(refusal({ verdict, called: true }, 'record')).toBeUndefined();
+  test.each(['changed', 'unknown'] as const)(
+    'fails for a boot that is %s, whether it calls in or not',
+    async (verdict) => {
+      expect(await refusal({ verdict })).toMatchObject({
+        message: `the boot is not trusted (${verdict}): the firmware changed (PCR 0)`,
+        situation: 'boot_not_trusted',
+      });
+      expect(await refusal({ verdict, called: true })).toBeInstanceOf(AppError);
+      expect(await refusal({ verdict, called: true }, 'record')).toBeUndefined();
+    },
+  );
+
+  test('waits before any, and goes on for one that is trusted', async () => {
+    expect(await refusal(undefined)).toBeUndefined();
+    expect(await refusal({})).toBeUndefined();
+    expect(await isTrusted(contextOf('require', {}))).toBe(false);
+    expect(await refusal({ verdict: 'trusted', called: true })).toBeUndefined();
+    expect(await isTrusted(contextOf('require', { verdict: 'trusted' }))).toBe(true);
   });
 
-  test('waits before any, and goes on for one that is trusted', () => {
-    expect(refusal(undefined)).toBeUndefined();
-    expect(refusal({})).toBeUndefined();
-    expect(isTrusted(contextOf('require', {}))).toBe(false);
-    expect(refusal({ verdict: 'trusted', called: true })).toBeUndefined();
-    expect(isTrusted(contextOf('require', { verdict: 'trusted' }))).toBe(true);
+  test('takes no agent that has called in without proof: one of before the setting, or of a conductor without it', async () => {
+    expect(await refusal({ called: true })).toMatchObject({ message: expect.stringContaining('has not proved') });
+    expect(await isTrusted(contextOf('require', { called: true }))).toBe(false);
+    expect(await isTrusted(contextOf('record', { called: true }))).toBe(true);
   });
 
-  test('takes no agent that has called in without proof: one of before the setting, or of a conductor without it', () => {
-    expect(refusal({ called: true })).toMatchObject({ message: expect.stringContaining('has not proved') });
-    expect(isTrusted(contextOf('require', { called: true }))).toBe(false);
-    expect(isTrusted(contextOf('record', { called: true }))).toBe(true);
-  });
-
-  test("goes by the node's own setting before the conductor's, and by no misspelled one", () => {
-    expect(refusal({ called: true }, 'off', { attestation: 'require' })).toBeInstanceOf(AppError);
-    expect(refusal({ called: true }, 'require', { attestation: 'record' })).toBeUndefined();
-    expect(refusal({ called: true }, 'record', { attestation: 'Require' })).toMatchObject({
+  test("goes by the node's own setting before the conductor's, and by no misspelled one", async () => {
+    expect(await refusal({ called: true }, 'off', { attestation: 'require' })).toBeInstanceOf(AppError);
+    expect(await refusal({ called: true }, 'require', { attestation: 'record' })).toBeUndefined();
+    expect(await refusal({ called: true }, 'record', { attestation: 'Require' })).toMatchObject({
       message: 'driver_info.attestation: it must be one of off, record, require',
     });
+  });
+
+  test('takes what a conductor of the release before has found trusted, which keeps no verdict with the boot', async () => {
+    await boot('trusted');
+    expect(await refusal({ called: true, createdAt: startedAt })).toBeUndefined();
+    expect(await refusal({ called: true, createdAt: new Date(Date.now() + 60_000) }), 'a boot since').toBeInstanceOf(
+      AppError,
+    );
+    expect(await refusal({ called: true, createdAt: startedAt, verdict: 'unknown' })).toBeInstanceOf(AppError);
   });
 });
 
@@ -129,6 +145,22 @@ describe('a TPM that the node is known by', () => {
     expect(await findNodeTpm(db, nodeUuid), 'its first boot with a log').toMatchObject({ acceptedBoot: measured });
     await boot('changed', { mustBeTrusted: false });
     expect(await findNodeTpm(db, nodeUuid)).toMatchObject({ acceptedBoot: measured, verdict: 'changed' });
+  });
+
+  test("whose accepted boot is an older release's gets its policy by the next that is trusted, and no other", async () => {
+    const withPolicy = (policy: string) => ({ ...measured, policy });
+    await boot('trusted');
+    await boot('changed', { measuredBoot: withPolicy('a stranger') });
+    expect((await findNodeTpm(db, nodeUuid))?.acceptedBoot).toEqual(measured);
+    await boot('trusted', { measuredBoot: withPolicy('first') });
+    await boot('trusted', { measuredBoot: withPolicy('second') });
+    expect((await findNodeTpm(db, nodeUuid))?.acceptedBoot).toEqual(withPolicy('first'));
+  });
+
+  test('is accepted by somebody also where callers have no login', async () => {
+    await boot('trusted');
+    const accepted = await acceptTpm(db, nodeUuid, { fingerprint: fingerprintOf(ours), user: null });
+    expect(accepted.acceptedBy).toBe('a caller without login');
   });
 
   test('is another once that is accepted by its fingerprint, and no third', async () => {

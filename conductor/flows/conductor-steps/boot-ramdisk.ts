@@ -42,13 +42,13 @@ const bootsRamdisk = {
   run: async (context) => {
     await cacheBiosSettings(context);
     if (isOnItsWay(context)) return followSystem(context, firstHeartbeat);
-    if ((await ramdiskRuns(context)) && isTrusted(context)) return planWithAgent(context);
+    if ((await ramdiskRuns(context)) && (await isTrusted(context))) return planWithAgent(context);
     await noteOtherRamdisk(context);
     if (await wantsKexecIntoRamdisk(context)) return askSystemForRamdisk(context);
     return powerIntoRamdisk(context, firstHeartbeat);
   },
   resume: async (context) => {
-    requireTrusted(context);
+    await requireTrusted(context);
     if (isOnItsWay(context)) return followSystem(context, firstHeartbeat);
     return hasCalledIn(context) ? planInRamdisk(context) : waitForAgent(context, firstHeartbeat);
   },

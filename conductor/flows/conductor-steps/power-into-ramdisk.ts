@@ -20,6 +20,7 @@ import { bootModeOf, readFirmwareBoot } from '#conductor/nodes/boot/boot-mode.ts
 import { whyBootIsRefused } from '#conductor/nodes/boot/refused-boot.ts';
 import { bootsByHttp, bootsFromVirtualMedia, networkBootDevice } from '#conductor/nodes/node-interfaces.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
+import { findNodeTpm, wasTrusted } from '#conductor/nodes/tpm/tpm-store.ts';
 import { AppError, errorChain, faultOf, isRetryable } from '#shared/errors/app-error.ts';
 
 /**
@@ -81,9 +82,13 @@ export function waitForAgent(context: StepContext, reason: string): ConductorSte
  * Whether the agent that has called in belongs to a boot that was trusted, where it has to be: a session of before the
  * setting, or of a conductor without it, does not.
  */
-export function isTrusted({ config, node, session }: Pick<StepContext, 'config' | 'node' | 'session'>): boolean {
-  return attestationOf(config, node) !== 'require' || session?.attestation?.verdict === 'trusted';
+export async function isTrusted({ ask, config, db, node, session }: Boot): Promise<boolean> {
+  if (attestationOf(config, node) !== 'require') return true;
+  if (!session) return false;
+  if (session.attestation) return session.attestation.verdict === 'trusted';
+  return wasTrusted(await ask(findNodeTpm(db, node.uuid)), session);
 }
+type Boot = Pick<StepContext, 'ask' | 'config' | 'db' | 'node' | 'session'>;
 
 const situation = { situation: 'boot_not_trusted' } as const;
 
@@ -103,8 +108,8 @@ async function requireProvable(context: StepContext): Promise<void> {
  * has to.
  * @throws AppError `unauthorized` with the reasons
  */
-export function requireTrusted(context: Pick<StepContext, 'config' | 'node' | 'session'>): void {
-  if (isTrusted(context)) return;
+export async function requireTrusted(context: Boot): Promise<void> {
+  if (await isTrusted(context)) return;
   const attestation = context.session?.attestation;
   if (attestation) throw new AppError('unauthorized', describeDistrust(attestation), situation);
   if (hasCalledIn(context))
@@ -123,7 +128,7 @@ function rebootIntoRamdisk(context: StepContext): Promise<ConductorStepOutcome> 
 }
 
 async function awaitRamdisk(context: StepContext): Promise<ConductorStepOutcome> {
-  requireTrusted(context);
+  await requireTrusted(context);
   if (!hasCalledIn(context)) return waitForAgent(context, comesBack);
   await checkSameRamdisk(context);
   // that the instance boots from its disk had been set before the reboot, which took the boot device's place

@@ -7,6 +7,7 @@ import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 import { attestationOf } from '#conductor/model/tpm/attestation-mode.ts';
+import { bootsFromVirtualMedia } from '#conductor/nodes/node-interfaces.ts';
 
 /** Composes what the node's ramdisk gets on its command line. */
 export function ramdiskOf(
@@ -22,13 +23,17 @@ export function ramdiskOf(
   return { inspects, ...(typeof own === 'string' ? { kernelParams: own } : {}) };
 }
 
-/** Composes what the agent alone reads. Where machines have to prove themselves the token is given to their TPM alone. */
+/**
+ * Composes what the agent alone reads. Where machines have to prove themselves the token is given to their TPM alone, and a
+ * virtual medium, whose path nobody can guess, has the boot's proof; over the network any stranger would get it as well.
+ */
 export function bootSecrets(
   config: Pick<EngineContext['config'], 'attestation'>,
-  node: Pick<NodeRow, 'driverInfo'>,
+  node: NodeRow,
   token: string,
 ): readonly string[] {
-  return [`ipa-agent-token=${attestationOf(config, node) === 'require' ? bootProof(token) : token}`];
+  if (attestationOf(config, node) !== 'require') return [`ipa-agent-token=${token}`];
+  return bootsFromVirtualMedia(node) ? [`ipa-agent-token=${bootProof(token)}`] : [];
 }
 
 /**

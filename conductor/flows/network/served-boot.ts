@@ -58,18 +58,20 @@ function ownParams(context: Context, node: NodeRow, session: AgentSessionRow): B
   return bootMediumParamsOf(context, node, { secrets, ...(mac === null ? {} : { mac }) });
 }
 
-/** Lists all that the machine may be served, the session's first: by HTTP any card may load it, of which one gets the token. */
+/**
+ * Lists all that the machine may be served, the session's first. By HTTP any card may load it, without the token where that
+ * was fetched from another address before. A conductor of the release before puts no proof of the boot into its media.
+ */
 export async function listServedParams(
   context: Context,
   node: NodeRow,
   session: AgentSessionRow,
 ): Promise<readonly BootMediumParams[]> {
-  const ports = bootsByHttp(node) ? await listNodePorts(context.db, node.uuid) : [];
-  const others = ports.filter(({ address }) => address !== session.bootMac);
-  return [
-    ownParams(context, node, session),
-    ...others.map(({ address }) => bootMediumParamsOf(context, node, { secrets: [], mac: address })),
-  ];
+  const own = ownParams(context, node, session);
+  const cards = bootsByHttp(node) ? await listNodePorts(context.db, node.uuid) : [];
+  const others = cards.map(({ address }) => bootMediumParamsOf(context, node, { secrets: [], mac: address }));
+  const isOlder = attestationOf(context.config, node) === 'require' && bootsFromVirtualMedia(node);
+  return [own, ...(isOlder ? [{ ...own, secrets: [] }] : []), ...others];
 }
 
 /** Predicts what the node's machine measures, or says why that can't be. */

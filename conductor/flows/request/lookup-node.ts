@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { findAgentSession, insertAgentSession } from '#conductor/agents/agent-session-store.ts';
+import { bootProof } from '#conductor/agents/boot-proof.ts';
 import type { AgentLookup } from '#conductor/api/node-parts.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { readRequiredBoot } from '#conductor/flows/network/boot-answers.ts';
@@ -55,13 +56,15 @@ export async function lookupNode(
   const { db } = context;
   const node = await findBootingNode(context, request);
   if (attestationOf(context.config, node) === 'require') {
-    if (request.isTrusted) return answerTrusted(context, node, request.version);
+    if (request.isTrusted) return answerWithToken(context, node, request.version);
     const reason = `${withoutProof}${describeProblem(request.attestationProblem)}`;
     const attestation = { verdict: 'unknown', reasons: [reason] } as const;
     await failBoot(context, node, { bootToken: request.bootToken, attestation });
     return refuse(context, node, reason);
   }
   const session = await findAgentSession(db, node.uuid);
+  // booted while boots had to be attested, which they have no longer
+  if (showsProof(context, node, session, request.bootToken)) return answerWithToken(context, node, request.version);
   if (isTokenGiven(context, node, session)) {
     if (!hasToken(context, session, request)) return refuse(context, node, withoutToken);
     // issueToken notes those to which it gives one
@@ -101,8 +104,8 @@ function describeProblem(problem: string | undefined): string {
   return problem === undefined ? '' : `: ${problem.replaceAll(/[^\x20-\x7e]/g, '?').slice(0, 200)}`;
 }
 
-/** Answers a machine that is trusted, whose TPM alone can read the answer: with the token, as often as it asks. */
-async function answerTrusted(
+/** Answers a machine whose TPM alone can read the answer, or whose medium has the boot's proof: with the token, as often as it asks. */
+async function answerWithToken(
   context: Pick<EngineContext, 'db' | 'config' | 'clock' | 'secrets'>,
   node: NodeRow,
   version: number,
@@ -146,7 +149,7 @@ function isTokenGiven(
   node: NodeRow,
   session: AgentSessionRow | undefined,
 ): boolean {
-  if (attestationOf(config, node) === 'require') return true; // to the TPM alone, by `answerTrusted`
+  if (attestationOf(config, node) === 'require') return true; // to the TPM alone, by `answerWithToken`
   return config.requireBootToken || bootsFromVirtualMedia(node) || (session?.bootMac ?? null) !== null;
 }
 
@@ -158,6 +161,17 @@ function hasToken(
   if (!session || bootToken === undefined) return false;
   const isSameCard = session.bootMac === null || addresses.includes(session.bootMac);
   return isSameCard && isSameSecret(bootToken, openAgentToken(secrets, session));
+}
+
+/** Whether the machine was booted from its virtual medium, whose path is secret, with the proof in the token's place. */
+function showsProof(
+  { secrets }: Pick<EngineContext, 'secrets'>,
+  node: NodeRow,
+  session: AgentSessionRow | undefined,
+  shown: string | undefined,
+): boolean {
+  if (!session || shown === undefined || !bootsFromVirtualMedia(node)) return false;
+  return isSameSecret(shown, bootProof(openAgentToken(secrets, session)));
 }
 
 /** Answers a ramdisk what it gets to know of the node that it runs on, with the boot's token the first time. */

@@ -27,7 +27,7 @@ export async function readBootFacts(
   return {
     ekPublic: from.ekPublic,
     known,
-    stranger: known ? undefined : await describeStranger(context, from),
+    stranger: known && known.acceptedBy !== null ? undefined : await describeStranger(context, from),
     boot: readBoot(from.answer, from.pcrValues),
     predicted: from.session
       ? (await readServedBoot(context, node, from.session)).predicted

@@ -1,8 +1,14 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { findAgentSession, forgetAgentSession, insertAgentSession } from '#conductor/agents/agent-session-store.ts';
+import {
+  findAgentSession,
+  forgetAgentSession,
+  insertAgentSession,
+  noteAttestation,
+} from '#conductor/agents/agent-session-store.ts';
 import { bootProof } from '#conductor/agents/boot-proof.ts';
 import { readServedBoot } from '#conductor/flows/network/served-boot.ts';
+import { agentSessions } from '#conductor/kernel/db/schema/agent.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { nodePlace } from '#conductor/kernel/secrets/node-secrets.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
@@ -129,6 +135,7 @@ describe('where machines have to prove themselves', () => {
   beforeEach(async () => {
     await strict.reset();
     uuid = await bootingNode(strict);
+    await bootBy('redfish-virtual-media');
     await insertAgentSession(
       strict.context.db,
       uuid,
@@ -137,6 +144,7 @@ describe('where machines have to prove themselves', () => {
   });
   afterAll(() => strict.close());
 
+  const bootBy = (boot: string) => strict.context.db.update(nodes).set({ driver: 'redfish', interfaces: { boot } });
   const attested = async () => (await findAgentSession(strict.context.db, uuid))?.attestation ?? null;
   const lookUp = (headers: Record<string, string>) =>
     strict.call('GET', `/v1/lookup?addresses=${mac}`, undefined, '1.62', headers);
@@ -166,6 +174,37 @@ describe('where machines have to prove themselves', () => {
       verdict: 'unknown',
       reasons: [expect.stringMatching(/has not proved .*: this machine has no TPM 2\.0$/)],
     });
+  });
+
+  test('by HTTP any stranger loads what the machine loads, which has no proof and ends no flow', async () => {
+    await bootBy('http');
+    const session = await findAgentSession(strict.context.db, uuid);
+    if (!session) throw new Error('there is no session');
+    const { params } = await readServedBoot(strict.context, await getNode(strict.context.db, uuid), session);
+    expect(params.secrets).toEqual([]);
+    for (const shown of [bootProof(token), token]) {
+      const answer = await lookUp({ [bootTokenHeader]: shown });
+      expect(answer).toMatchObject({ status: 404 });
+      expect(await attested()).toBeNull();
+    }
+  });
+
+  test('a boot that is trusted stays so, whatever a later asker shows', async () => {
+    const session = await findAgentSession(strict.context.db, uuid);
+    if (!session) throw new Error('there is no session');
+    await noteAttestation(strict.context.db, session, { verdict: 'trusted', reasons: [], at: '' });
+    await lookUp({ [bootTokenHeader]: bootProof(token) });
+    expect(await attested()).toMatchObject({ verdict: 'trusted' });
+  });
+
+  test('the proof gets the token once its node has no longer to prove itself; over the network it is none', async () => {
+    await strict.context.db.update(nodes).set({ driverInfo: { attestation: 'off' } });
+    const answer = await lookUp({ [bootTokenHeader]: bootProof(token) });
+    expect(answer).toMatchObject({ status: 200, body: { config: { agent_token: token } } });
+    expect(await lookUp({ [bootTokenHeader]: bootProof('another boot') })).toMatchObject({ status: 404 });
+    await bootBy('http');
+    await strict.context.db.update(agentSessions).set({ bootMac: mac });
+    expect(await lookUp({ [bootTokenHeader]: bootProof(token) })).toMatchObject({ status: 404 });
   });
 
   test('a plan says beforehand that a boot by iPXE fails', async () => {

@@ -65,12 +65,20 @@ describe.each([
   ],
   ['another policy', { boot: boot({ policy: other }) }, /^Secure Boot's policy changed/],
   [
-    'another policy than the one that an older release has written down',
+    'a key in db, where an older release has written no policy down',
     {
-      boot: boot({ pcrs: { ...measured.pcrs, '7': other } }),
+      boot: boot({ pcrs: { ...measured.pcrs, '7': other }, variables: { ...measured.variables, db: other } }),
       known: { ...known, acceptedBoot: { ...measured, policy: undefined } },
     },
-    /^Secure Boot's policy changed/,
+    /^Secure Boot's db changed \(PCR 7\)$/,
+  ],
+  [
+    'another PCR 7 than that of an older release that has written nothing else down',
+    {
+      boot: boot({ pcrs: { ...measured.pcrs, '7': other }, variables: {}, secureBoot: undefined }),
+      known: { ...known, acceptedBoot: { ...measured, policy: undefined, variables: {}, secureBoot: undefined } },
+    },
+    /^Secure Boot's policy changed \(PCR 7\)$/,
   ],
   [
     'another GRUB, on first sight',
@@ -160,6 +168,23 @@ test('without Secure Boot nobody checks the kernel', () => {
 
 test('whose key a program was checked by is no change, as what is booted is compared itself', () => {
   expect(judgeBoot({ ...facts, boot: boot({ pcrs: { ...measured.pcrs, '7': other } }) }).verdict).toBe('trusted');
+});
+
+test('what shim adds to PCR 7 is no change to a boot of an older release, whose variables are the same', () => {
+  const older = { ...known, acceptedBoot: { ...measured, policy: undefined } };
+  expect(judgeBoot({ ...facts, known: older, boot: boot({ pcrs: { ...measured.pcrs, '7': other } }) })).toEqual({
+    verdict: 'trusted',
+    reasons: [],
+  });
+});
+
+test('a TPM that no vendor vouches for needs a person who has accepted it, known or not', () => {
+  const stranger = 'no vendor vouches for its TPM';
+  const refused = { verdict: 'unknown', reasons: [stranger] };
+  expect(judgeBoot({ ...facts, known: undefined, stranger })).toEqual(refused);
+  expect(judgeBoot({ ...facts, stranger }), 'known by its first boot alone').toEqual(refused);
+  const accepted = { ...known, acceptedBy: 'anna' };
+  expect(judgeBoot({ ...facts, known: accepted, stranger }).verdict).toBe('trusted');
 });
 
 test('a change is told though the rest is not proved', () => {

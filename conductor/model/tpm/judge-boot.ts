@@ -27,11 +27,11 @@ export interface BootFacts {
     | {
         readonly ekPublic: string;
         readonly acceptedBoot: MeasuredBoot | null;
-        /** User who has accepted that boot; null = nobody, it was the first. */
+        /** Person who has accepted that boot; null = nobody, it was the first. */
         readonly acceptedBy: string | null;
       }
     | undefined;
-  /** A sentence where nobody vouches for a TPM that the node is not known by yet, and somebody has to. */
+  /** A sentence where nobody vouches for the TPM, no vendor and no person who has accepted it, and somebody has to. */
   readonly stranger?: string | undefined;
   /** A sentence's end where there is no log, or one that does not fit the quote: `it has no event log`. */
   readonly boot: ProvedBoot | { readonly problem: string };
@@ -49,7 +49,7 @@ export function judgeBoot(facts: BootFacts): { readonly verdict: BootVerdict; re
   const unproved: string[] = [];
   if (known && known.ekPublic !== facts.ekPublic)
     changes.push('it is another TPM than the one that the node is known by: another mainboard, or another machine');
-  if (!known && facts.stranger !== undefined) unproved.push(facts.stranger);
+  if ((known?.acceptedBy ?? null) === null && facts.stranger !== undefined) unproved.push(facts.stranger);
   if ('problem' in boot) {
     unproved.push(boot.problem);
   } else {

@@ -130,8 +130,7 @@ function firmwareChanges(accepted: MeasuredBoot, now: MeasuredBoot): string[] {
 }
 
 function secureBootChanges(accepted: MeasuredBoot, now: MeasuredBoot): string[] {
-  const isSame = accepted.policy === undefined ? accepted.pcrs['7'] === now.pcrs['7'] : accepted.policy === now.policy;
-  if (isSame) return [];
+  if (accepted.policy !== undefined && accepted.policy === now.policy) return [];
   const state = (on: boolean | undefined) => (on === undefined ? 'unknown' : on ? 'on' : 'off');
   const [before, after] = [state(accepted.secureBoot), state(now.secureBoot)];
   const names = new Set([...Object.keys(accepted.variables), ...Object.keys(now.variables)]);
@@ -142,5 +141,16 @@ function secureBootChanges(accepted: MeasuredBoot, now: MeasuredBoot): string[] 
     ...(before === after ? [] : [`Secure Boot was ${before} and is ${after}`]),
     ...(changed.length === 0 ? [] : [`Secure Boot's ${changed.join(', ')} changed`]),
   ];
-  return (changes.length === 0 ? ["Secure Boot's policy changed"] : changes).map((change) => `${change} (PCR 7)`);
+  if (changes.length === 0 && !isOlderAndSame(accepted, now)) changes.push("Secure Boot's policy changed");
+  return changes.map((change) => `${change} (PCR 7)`);
+}
+
+/**
+ * Checks a boot that an older release has written down, whose variables are all that is known of its policy: its PCR 7 has
+ * what shim adds as well, such as `SbatLevel`. Where it has no variables either, the whole of PCR 7 counts.
+ */
+function isOlderAndSame(accepted: MeasuredBoot, now: MeasuredBoot): boolean {
+  if (accepted.policy !== undefined) return false;
+  const hasState = accepted.secureBoot !== undefined && Object.keys(accepted.variables).length > 0;
+  return hasState || accepted.pcrs['7'] === now.pcrs['7'];
 }

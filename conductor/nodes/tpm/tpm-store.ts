@@ -1,5 +1,6 @@
 import { and, eq, sql } from 'drizzle-orm';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
+import type { AgentSessionRow } from '#conductor/kernel/db/schema/agent.ts';
 import { type NodeTpmRow, nodeTpms } from '#conductor/kernel/db/schema/tpm.ts';
 import type { AttestationKeyRecord } from '#conductor/model/tpm/boot-attestation.ts';
 import type { MeasuredBoot } from '#conductor/model/tpm/measured-boot.ts';
@@ -11,6 +12,14 @@ import type { BootVerdict } from '#shared/wire/attestation.ts';
 export async function findNodeTpm(db: Queryable, nodeUuid: string): Promise<NodeTpmRow | undefined> {
   const [row] = await db.select().from(nodeTpms).where(eq(nodeTpms.nodeUuid, nodeUuid));
   return row;
+}
+
+/** Whether a boot was trusted, by its time alone: conductors of the release before keep no verdict with the boot. */
+export function wasTrusted(
+  tpm: Pick<NodeTpmRow, 'trustedAt'> | undefined,
+  session: Pick<AgentSessionRow, 'createdAt'>,
+): boolean {
+  return Boolean(tpm?.trustedAt && tpm.trustedAt >= session.createdAt);
 }
 
 /** One attested boot. */
@@ -54,8 +63,10 @@ export async function recordAttestation(
     if (made.length > 0) return;
   }
   const isNode = eq(nodeTpms.nodeUuid, nodeUuid);
-  const acceptedBoot =
-    boot === null ? {} : { acceptedBoot: sql`coalesce(${nodeTpms.acceptedBoot}, ${JSON.stringify(boot)}::jsonb)` };
+  const accepted = sql`coalesce(${nodeTpms.acceptedBoot}, ${JSON.stringify(boot)}::jsonb)`;
+  // an older release has accepted a boot without it; the right side of || counts where both have it
+  const policy = isTrusted && boot?.policy !== undefined ? { policy: boot.policy } : {};
+  const acceptedBoot = boot === null ? {} : { acceptedBoot: sql`${JSON.stringify(policy)}::jsonb || ${accepted}` };
   const own = await db
     .update(nodeTpms)
     .set({ ...seen, ...acceptedBoot })
@@ -65,6 +76,9 @@ export async function recordAttestation(
   const other = { otherEkPublic: ekPublic, otherEkCertificate: ekCertificate, otherBoot: boot, otherAt: now };
   await db.update(nodeTpms).set(other).where(isNode);
 }
+
+/** Name of the person who has accepted a TPM where callers need no login: somebody has, which no first boot does. */
+const withoutLogin = 'a caller without login';
 
 /**
  * Accepts the TPM with that fingerprint, and its newest boot, as the node's own from now on.
@@ -78,7 +92,7 @@ export async function acceptTpm(
 ): Promise<NodeTpmRow> {
   const row = await findNodeTpm(db, nodeUuid);
   if (!row) throw neverAttested(nodeUuid);
-  const change = { ...acceptedChange(row, fingerprint), acceptedAt: now, acceptedBy: user };
+  const change = { ...acceptedChange(row, fingerprint), acceptedAt: now, acceptedBy: user ?? withoutLogin };
   const [accepted] = await db.update(nodeTpms).set(change).where(eq(nodeTpms.nodeUuid, nodeUuid)).returning();
   if (!accepted) throw neverAttested(nodeUuid);
   return accepted;
