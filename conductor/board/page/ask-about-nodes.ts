@@ -71,16 +71,31 @@ async function prepareOne(
 
 async function preparePlans(
   { nodes }: Pick<FleetAction, 'nodes'>,
-  { target, isBinding }: NonNullable<FleetAction['plan']>,
-): Promise<Prepared & { readonly plans: readonly PlanView[] }> {
-  const plans = await inParallel(nodes, ({ node }) => planOf(node, target), { atOnce });
+  plan: NonNullable<FleetAction['plan']>,
+): Promise<PreparedPlans> {
+  const plans = await inParallel(nodes, ({ node }) => planOf(node, plan.target), { atOnce });
+  return composePlans(nodes, plan, plans);
+}
+
+type PreparedPlans = Prepared & { readonly plans: readonly PlanView[] };
+
+/**
+ * Composes what is read and sent, of each node's plan. A request is bound to a complete plan alone: conductors refuse the
+ * hash of any other, with which a node whose ramdisk never came up could not be deployed at all. Pure.
+ */
+export function composePlans(
+  nodes: FleetAction['nodes'],
+  { isBinding }: Pick<NonNullable<FleetAction['plan']>, 'isBinding'>,
+  plans: readonly NodePlan[],
+): PreparedPlans {
   const sending = nodes.flatMap(({ node, request }, index) => {
     const known = plans[index]?.plan;
     if (!known) return [];
-    const body = { ...(request.body as object), ...(isBinding ? { plan_hash: known.hash } : {}) };
+    const body = { ...(request.body as object), ...(isBinding && known.complete ? { plan_hash: known.hash } : {}) };
     return [{ name: node.name ?? node.uuid, request: { ...request, body } }];
   });
-  const isLoss = plans.some(({ plan }) => (plan?.destroys.length ?? 0) > 0);
+  // of a plan that is not complete nobody knows what is lost
+  const isLoss = plans.some(({ plan }) => plan && (plan.destroys.length > 0 || !plan.complete));
   return {
     html: renderPlans(plans),
     sending,
