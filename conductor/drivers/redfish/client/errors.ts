@@ -1,6 +1,9 @@
+import type { z } from 'zod';
 import { ownPath } from '#conductor/drivers/redfish/client/own-path.ts';
 import { ErrorBody, ExtendedInfos } from '#conductor/drivers/redfish/client/schemas.ts';
 import { AppError, errorCode, isRetryable } from '#shared/errors/app-error.ts';
+
+type Info = Pick<z.infer<typeof ExtendedInfos>[number], 'MessageId' | 'MessageSeverity' | 'Severity'>;
 
 const maxText = 500;
 
@@ -44,6 +47,16 @@ function errorIn(body: unknown) {
 /** Names of message ids by which BMCs say that a request has succeeded. */
 const successIds = /(^|[.:])(Success|NoOperation|Created|AccountModified|\w*(Reset|Reboot)Required)$/;
 
+/** Names of message ids by which DMTF's registries TaskEvent and Update say that the work has ended well. */
+const endedIds = /(^|[.:])(TaskCompleted(OK|Warning)|UpdateSuccessful)$/;
+
+/**
+ * Names of message ids that have severity `OK` in the same registries
+ * (https://github.com/openbmc/bmcweb/tree/master/redfish-core/include/registries), of work that has not ended, or was not done.
+ */
+const notDoneIds =
+  /(^|[.:])(Task(Started|Resumed|ProgressChanged)|\w*Targets?Determined|UpdateSkipped|\w+(On|At|To)Component|UpdateInProgress|AwaitTo\w+|OperationTransitionedToJob)$/;
+
 /**
  * Whether a document has nothing but an error in it, or nothing at all: with a good status it is no resource, and says
  * nothing of one. What an operation answers that has succeeded may be such an error, by its name.
@@ -58,10 +71,21 @@ export function isWithoutContent(body: unknown): boolean {
   return Object.keys(body).every((key) => key === 'error' || key.endsWith('@Message.ExtendedInfo'));
 }
 
+/** One of the known names says it; else each message has to. */
 function saysSuccess(body: unknown): boolean {
   const { code, infos = [] } = errorIn(body) ?? {};
   const own = ExtendedInfos.safeParse((body as Record<string, unknown>)['@Message.ExtendedInfo']).data ?? [];
-  return [code, ...[...infos, ...own].map((info) => info.MessageId)].some((id) => successIds.test(id ?? ''));
+  const all = [...infos, ...own];
+  const isNamed = [code, ...all.map((info) => info.MessageId)].some((id) => successIds.test(id ?? ''));
+  return isNamed || (all.length > 0 && all.every(isOfSuccess));
+}
+
+function isOfSuccess(info: Info): boolean {
+  const id = info.MessageId ?? '';
+  const severity = info.MessageSeverity ?? info.Severity ?? undefined;
+  if (endedIds.test(id)) return severity === undefined || ['OK', 'Warning'].includes(severity);
+  const isLater = laterIds.some((later) => later.id === id.split('.').at(-1));
+  return severity === 'OK' && !isLater && !notDoneIds.test(id);
 }
 
 function joined(texts: readonly (string | null | undefined)[]): string {

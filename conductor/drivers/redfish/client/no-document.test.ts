@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { createInstantClock, createRigs } from '#conductor/drivers/redfish/testing/rigs.ts';
+import { errorChain } from '#shared/errors/app-error.ts';
 
 /** Answers with status 200 in which there is no document: an error alone, or nothing. By none of them anything is absent, or over. */
 
@@ -38,12 +39,39 @@ describe.each(alone)('a BMC that answers 200 with %s', (_what, body) => {
     await bmc.power.getPowerState();
     bmc.simulator.inject({ path: /Tasks\/7$/, body, times: Number.POSITIVE_INFINITY });
     const progress = await bmc.firmware?.getUpdateProgress('/redfish/v1/TaskService/Tasks/7').catch(() => 'no answer');
-    // a task of which nothing is said is looked for by what it makes
-    expect(['no answer', { state: 'lost', percent: undefined }]).toContainEqual(progress);
+    // nor is it gone
+    expect(progress).toBe('no answer');
+  });
+
+  test('is asked again for a task that nothing else shows', async () => {
+    const bmc = await rig({ clock: createInstantClock(), quirks: { tasks: true, failTasks: true } });
+    bmc.simulator.inject({ method: 'GET', path: /TaskMonitors/, body, times: 12 });
+    const error = await bmc.management.resetSecureBootKeys?.('none').catch(errorChain);
+    expect(error).toContain('The task failed on purpose.');
+    expect(bmc.simulator.faultsLeft()).toBe(0);
+  });
+
+  test('has not ended the task of BIOS settings, which are not asked for amid it', async () => {
+    const bmc = await rig({ clock: createInstantClock(), quirks: { tasks: true, biosDrops: ['NumCores'] } });
+    bmc.simulator.inject({ method: 'GET', path: /TaskMonitors/, body, times: Number.POSITIVE_INFINITY });
+    await expect(bmc.bios?.applySettings([{ name: 'NumCores', value: '2' }])).resolves.not.toThrow();
+    expect(bmc.simulator.requests.map(({ path }) => path)).toContainEqual(expect.stringContaining('TaskMonitors'));
   });
 });
 
+const messages = (...infos: readonly object[]) => ({
+  error: { code: 'Base.1.8.GeneralError', message: 'See there.', '@Message.ExtendedInfo': infos },
+});
+const maker = { MessageId: 'Maker.1.0.FlashEnded' };
+const completed = { MessageId: 'TaskEvent.1.0.TaskCompletedOK' };
+const updated = { MessageId: 'Update.1.0.UpdateSuccessful' };
+
 test.each([
+  [messages(completed)],
+  [messages({ ...completed, MessageSeverity: 'OK' }, { ...updated, Severity: 'OK' })],
+  [messages({ ...maker, MessageSeverity: 'OK' })],
+  [messages({ ...maker, Severity: 'OK' }, updated)],
+  [{ '@Message.ExtendedInfo': [{ ...maker, Severity: 'OK' }] }],
   [{ error: { code: 'Base.1.8.Success', message: 'Successfully Completed Request' } }],
   [{ error: { code: 'iLO.0.10.ExtendedInfo', '@Message.ExtendedInfo': [{ MessageId: 'Base.1.4.Success' }] } }],
   [{ '@Message.ExtendedInfo': [{ MessageId: 'Base.1.4.0.Success' }] }],
@@ -51,6 +79,35 @@ test.each([
   const bmc = await rig({ clock: createInstantClock() });
   bmc.simulator.inject({ path: /Monitors\/7$/, body });
   expect(await bmc.firmware?.getUpdateProgress('/redfish/v1/TaskService/Monitors/7')).toMatchObject({ state: 'done' });
+});
+
+const ofWork = [
+  'TaskEvent.1.0.TaskStarted',
+  'TaskEvent.1.0.TaskProgressChanged',
+  'Update.1.0.UpdateInProgress',
+  'Update.1.2.InstallingOnComponent',
+  'Update.1.2.TransferringToComponent',
+  'Update.1.2.AwaitToActivate',
+  'Update.1.2.TargetDetermined',
+  'Update.1.2.NoTargetsDetermined',
+].map((id) => messages({ MessageId: id, MessageSeverity: 'OK' }));
+
+test.each([
+  messages(maker),
+  messages({ ...maker, Severity: 'Fine' }),
+  messages({ ...maker, Severity: 'Warning' }),
+  messages({ ...maker, MessageSeverity: 'Critical', Severity: 'OK' }),
+  messages({ ...completed, Severity: 'Critical' }),
+  messages(updated, { MessageId: 'Update.1.0.ApplyFailed', Severity: 'Critical' }),
+  messages({ ...maker, Severity: 'OK' }, maker),
+  messages({ MessageId: 'IDRAC.2.8.SYS518', Severity: 'OK' }),
+  ...ofWork,
+])('an operation has not succeeded where not each message says so: %j', async (body) => {
+  const bmc = await rig({ clock: createInstantClock() });
+  bmc.simulator.inject({ path: /Monitors\/7$/, body, times: Number.POSITIVE_INFINITY });
+  await expect(bmc.firmware?.getUpdateProgress('/redfish/v1/TaskService/Monitors/7')).rejects.toMatchObject({
+    code: 'unavailable',
+  });
 });
 
 test('what is left of a collection is read, though an error stands beside it', async () => {

@@ -96,8 +96,8 @@ async function lookAgain(
 }
 
 /**
- * `lost`: HPE deletes a task's monitor when it ends, and a BMC that has restarted knows none; an answer with nothing in it
- * does not tell the end of one either.
+ * Reads a task or its monitor. `lost`: HPE deletes a task's monitor when it ends, and a BMC that has restarted knows none.
+ * @throws AppError `unavailable` for an answer with nothing in it: it does not say that the task is gone, either
  */
 export async function readTask(
   client: RedfishClient,
@@ -106,7 +106,11 @@ export async function readTask(
 ): Promise<RedfishAnswer | 'lost'> {
   try {
     const answer = await client.request({ method: 'GET', path, signal });
-    return answer.status === 200 && saysNothing(answer.body) ? 'lost' : answer;
+    if (answer.status === 200 && saysNothing(answer.body)) {
+      const what = `GET ${client.origin}${path} answered 200 with nothing about the task`;
+      throw new AppError('unavailable', what, { details: { sent: true } });
+    }
+    return answer;
   } catch (error) {
     if (httpStatusOf(error) === 404 || httpStatusOf(error) === 410) return 'lost';
     throw error;
