@@ -149,10 +149,10 @@ export interface FirmwareComponent {
 }
 
 /**
- * How an update goes on, by the BMC's own word; `pending` = it has not begun, which may be for want of a reset; `lost` =
+ * How a task goes on, by the BMC's own word; `pending` = it has not begun, which may be for want of a reset; `lost` =
  * the BMC knows nothing of it any more, as after its own restart.
  */
-export type FirmwareUpdateProgress =
+export type TaskProgress =
   | { readonly state: 'pending' | 'running' | 'done' | 'lost'; readonly percent: number | undefined }
   | { readonly state: 'failed'; readonly why: string };
 
@@ -199,7 +199,7 @@ export interface FirmwareInterface {
   /** @throws AppError for no answer now, which says nothing about the update */
   findUpdate(component: string, before: BeforeUpdate, options?: CallOptions): Promise<FoundUpdate>;
   /** @throws AppError for no answer now, which says nothing about the update */
-  getUpdateProgress(task: string, options?: CallOptions): Promise<FirmwareUpdateProgress>;
+  getUpdateProgress(task: string, options?: CallOptions): Promise<TaskProgress>;
 }
 
 /** How far the firmware is with what was asked of it. */
@@ -220,11 +220,14 @@ export interface BiosInterface {
   getProgress(options?: CallOptions): Promise<BiosProgress>;
   /**
    * Asks for these values; most take effect when the machine is next reset, which is the caller's business.
+   * @returns path of the BMC's task of it; `undefined` = it has none, or it has ended
    * @throws AppError `bmc_error` with the BMC's words when it refuses one: then none is changed.
    */
-  applySettings(settings: readonly WantedBiosSetting[], options?: CallOptions): Promise<void>;
-  /** Asks for the defaults, at the next reset. */
-  factoryReset(options?: CallOptions): Promise<void>;
+  applySettings(settings: readonly WantedBiosSetting[], options?: CallOptions): Promise<string | undefined>;
+  /** Asks for the defaults, at the next reset; answers as `applySettings`. */
+  factoryReset(options?: CallOptions): Promise<string | undefined>;
+  /** @throws AppError for no answer now, which says nothing about the task */
+  getTaskProgress(task: string, options?: CallOptions): Promise<TaskProgress>;
 }
 
 /** A drive behind a controller, in the words that hints are made of; `name` is the BMC's id of it. */

@@ -251,6 +251,8 @@ function biosWithLogging(bios: BiosInterface, watch: CallWatch): BiosInterface {
       return logged({ ...watch, hideInLog: hide }, 'apply BIOS settings', 'info', { names }, apply);
     },
     factoryReset: (options) => logged(watch, 'reset BIOS settings', 'info', {}, () => bios.factoryReset(options)),
+    getTaskProgress: (task, options) =>
+      logged(watch, 'get progress of BIOS settings', 'debug', { task }, () => bios.getTaskProgress(task, options)),
   };
 }
 

@@ -236,12 +236,15 @@ function fakeBios(act: Act): BiosInterface {
           ...bios.pending.filter(({ name }) => !names.has(name)),
           ...settings.filter(({ name, value }) => !hasValue(current.get(name), value)),
         ];
+        return undefined;
       }),
     factoryReset: (call) =>
       act('resetBios', call, ({ bios }) => {
         bios.defaultsPending = true;
         bios.pending = [];
+        return undefined;
       }),
+    getTaskProgress: () => Promise.resolve({ state: 'lost', percent: undefined }),
   };
 }
 

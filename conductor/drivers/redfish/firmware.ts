@@ -9,9 +9,10 @@ import { readResource } from '#conductor/drivers/redfish/client/resource.ts';
 import { Action, orUndefined, Reference, ServiceRoot } from '#conductor/drivers/redfish/client/schemas.ts';
 import { findManager, type RedfishSystem } from '#conductor/drivers/redfish/client/system.ts';
 import { monitorOf, readTask, throwIfFailed } from '#conductor/drivers/redfish/client/task.ts';
+import { readTaskPaths } from '#conductor/drivers/redfish/client/task-list.ts';
 import { lookAtTask } from '#conductor/drivers/redfish/client/task-states.ts';
 import type { RedfishAnswer } from '#conductor/drivers/redfish/client/transport.ts';
-import { findTask, readTaskPaths } from '#conductor/drivers/redfish/update-tasks.ts';
+import { findTask } from '#conductor/drivers/redfish/update-tasks.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const readTimeoutMs = 120_000;

@@ -1,28 +1,12 @@
 import type { FoundUpdate } from '#conductor/drivers/interfaces.ts';
 import type { RedfishClient } from '#conductor/drivers/redfish/client/client.ts';
-import { readEach, readMemberPaths } from '#conductor/drivers/redfish/client/collection.ts';
+import { readEach } from '#conductor/drivers/redfish/client/collection.ts';
 import { ownPath } from '#conductor/drivers/redfish/client/own-path.ts';
-import { readResource } from '#conductor/drivers/redfish/client/resource.ts';
-import { ServiceRoot, Task, TaskService } from '#conductor/drivers/redfish/client/schemas.ts';
+import { Task } from '#conductor/drivers/redfish/client/schemas.ts';
+import { readTaskPaths } from '#conductor/drivers/redfish/client/task-list.ts';
 import { isOpen, lookAtTask } from '#conductor/drivers/redfish/client/task-states.ts';
-import { errorCode } from '#shared/errors/app-error.ts';
 
 /** Tasks of a BMC by which it is seen whether an update has begun whose answer was lost. */
-
-/** Reads the paths of the BMC's tasks; `null` where it has no list of them, or where that can't be read now. */
-export async function readTaskPaths(client: RedfishClient, signal: AbortSignal): Promise<readonly string[] | null> {
-  try {
-    const root = (await readResource(client, '/redfish/v1/', ServiceRoot, signal)).data;
-    const service = root.Tasks?.['@odata.id'];
-    if (service === undefined) return null;
-    const tasks = (await readResource(client, service, TaskService, signal)).data.Tasks?.['@odata.id'];
-    return tasks === undefined ? null : await readMemberPaths(client, tasks, signal);
-  } catch (error) {
-    if (signal.aborted || !['bmc_error', 'unavailable', 'timeout'].includes(errorCode(error))) throw error;
-    client.log.debug({ err: error, bmc: client.origin }, 'the tasks of the BMC can not be read');
-    return null;
-  }
-}
 
 /**
  * Finds the task of an update among those that were not there before: the one whose request went to one of the places where

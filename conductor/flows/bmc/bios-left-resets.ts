@@ -21,6 +21,8 @@ const Note = z.object({
   asked: z.enum(['left', 'along', 'lost', 'alone', 'held']),
   /** UUID of the step that waits for them. */
   first_of: z.string().optional(),
+  /** Path of the BMC's task of them. */
+  task: z.string().nullish(),
 });
 type Note = z.infer<typeof Note>;
 
@@ -83,8 +85,11 @@ export async function laterReset(context: StepContext): Promise<string | undefin
 }
 
 /** @param left_to of `laterReset` */
-export function leaveReset(left_to: string): { readonly kind: 'done'; readonly output: Note } {
-  return { kind: 'done', output: { left_to, asked: 'left' } };
+export function leaveReset(
+  left_to: string,
+  task: string | undefined,
+): { readonly kind: 'done'; readonly output: Note } {
+  return { kind: 'done', output: { left_to, asked: 'left', ...(task === undefined ? {} : { task }) } };
 }
 
 /**
@@ -129,12 +134,6 @@ export async function noteReset(context: StepContext): Promise<void> {
   for (const each of await listLeft(context)) {
     if (each.note.asked === 'left') await noteLeft(context, each, { asked: 'along' });
   }
-}
-
-/** Selects what stands with a BIOS step beside what it notes of its settings. */
-export function leftOf(output: unknown): object {
-  const { data } = Note.safeParse(output);
-  return data ?? {};
 }
 
 export function hasLeft(output: unknown): boolean {

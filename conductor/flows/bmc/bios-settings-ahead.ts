@@ -1,6 +1,7 @@
 import { isQuiet } from '#conductor/flows/bmc/bios-left-resets.ts';
 import { isUnreadable, requestedSettings } from '#conductor/flows/bmc/bios-requested-settings.ts';
 import { readBiosSettings } from '#conductor/flows/bmc/bios-store.ts';
+import { noteTask } from '#conductor/flows/bmc/bios-task.ts';
 import { stepsOf } from '#conductor/flows/log/flow-store.ts';
 import { type StepContext, stepArgs } from '#conductor/flows/step-context.ts';
 import type { FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
@@ -44,10 +45,15 @@ export async function settingsAhead(
 /** Asks for settings before another step's reset. */
 export async function askAhead(context: StepContext): Promise<void> {
   const { bios } = context.bmc();
-  if (!bios || (await stepsAhead(context)).length === 0) return;
+  const steps = await stepsAhead(context);
+  if (!bios || steps.length === 0) return;
   const known = await readBiosSettings(context);
   const ahead = known ? await settingsAhead(context, known) : [];
-  if (ahead.length > 0) await applyAhead(context, () => bios.applySettings(ahead, { signal: context.signal }));
+  if (ahead.length === 0) return;
+  await applyAhead(context, async () => {
+    const task = await bios.applySettings(ahead, { signal: context.signal });
+    for (const step of steps) await noteTask(context, step, task);
+  });
 }
 
 /** Returns whether the BMC has taken them. */

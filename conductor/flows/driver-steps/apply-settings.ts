@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { BiosProgress } from '#conductor/drivers/interfaces.ts';
-import { laterReset, leaveReset, leftOf } from '#conductor/flows/bmc/bios-left-resets.ts';
+import { laterReset, leaveReset } from '#conductor/flows/bmc/bios-left-resets.ts';
 import {
   describeRequested,
   errorWithoutSecrets,
@@ -14,6 +14,8 @@ import {
   rememberBiosSettings,
   settingOfRow,
 } from '#conductor/flows/bmc/bios-store.ts';
+import { describeOpen, lookAtNotedTask, notedTask, noteTask } from '#conductor/flows/bmc/bios-task.ts';
+import { hasBeenReset } from '#conductor/flows/bmc/hold-power.ts';
 import {
   awaitReset,
   hasCalledIn,
@@ -22,7 +24,7 @@ import {
 } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
 import { requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
 import { markRefusals } from '#conductor/flows/log/changed-nothing.ts';
-import { noteOutput } from '#conductor/flows/log/flow-store.ts';
+import { addToOutput } from '#conductor/flows/log/flow-store.ts';
 import { type ConductorStepOutcome, type StepContext, stepArgs } from '#conductor/flows/step-context.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { type BiosSetting, BiosSettingsArgument, type WantedBiosSetting } from '#shared/bios/bios-setting.ts';
@@ -55,11 +57,14 @@ export async function runApply(context: StepContext): Promise<ConductorStepOutco
   const byName = new Map(settings.map((setting) => [setting.name, setting]));
   const different = wanted.filter(({ name, value }) => !hasValue(byName.get(name), value));
   // an earlier try of this step may have done it all, with the machine still on its way back
-  if (different.length === 0) return finishSettings(context);
+  if (different.length === 0) return endShown(context);
   if (!context.isRepeated) await noteAdvice(context, listDoubtful(settings, different));
   const before = askedBefore(context);
   const ahead = before === 'lost' || before === 'alone' ? [] : await settingsAhead(context, settings, wanted);
-  const apply = (some: readonly WantedBiosSetting[]): Promise<void> => bios.applySettings(some, { signal });
+  let task: string | undefined;
+  const apply = async (some: readonly WantedBiosSetting[]): Promise<void> => {
+    task = await bios.applySettings(some, { signal });
+  };
   if (ahead.length > 0) await noteAsked(context, 'along');
   const isAlong = ahead.length > 0 && (await applyAhead(context, () => apply([...different, ...ahead])));
   if (!isAlong) {
@@ -70,13 +75,29 @@ export async function runApply(context: StepContext): Promise<ConductorStepOutco
       throw errorWithoutSecrets(error, wanted, byName);
     }
   }
+  await noteTask(context, context.step, task);
   const { missing } = await compare(context);
   // of what can't be read it is not known whether it waits for a reset
   const isBlind = different.some(({ name }) => isUnreadable(byName.get(name)));
-  if (!isBlind && missing.length === 0) return finishSettings(context);
+  const asked = isAlong ? 'along' : 'alone';
+  if (!isBlind && missing.length === 0 && !(await isPending(context, task))) return resumeApply(context, asked, task);
   const later = isBlind || before !== undefined ? undefined : await laterReset(context);
-  if (later !== undefined) return leaveReset(later);
-  return resetMachine(context, () => resumeApply(context, isAlong ? 'along' : 'alone'));
+  if (later !== undefined) return leaveReset(later, task);
+  return resetMachine(context, () => resumeApply(context, asked, task));
+}
+
+/** Ends the step, or waits for the end of its task, where the BMC shows the values already. */
+async function endShown(context: StepContext): Promise<ConductorStepOutcome> {
+  const task = notedTask(context);
+  if (task === undefined) return finishSettings(context);
+  // a conductor may have died before the reset that the task waits for
+  const needsReset = context.isRepeated && (await isPending(context, task)) && !(await hasBeenReset(context));
+  return needsReset ? resetMachine(context, () => resumeApply(context)) : resumeApply(context);
+}
+
+async function isPending(context: StepContext, task: string | undefined): Promise<boolean> {
+  const end = await lookAtNotedTask(context, task);
+  return end.state === 'open' && end.isPending;
 }
 
 /** @throws AppError `bmc_error`: where a BMC shows no values, none of them would ever be seen to hold */
@@ -104,33 +125,56 @@ async function noteAdvice(context: StepContext, settings: readonly DoubtfulSetti
   );
 }
 
-export async function resumeApply(context: StepContext, asked = askedBefore(context)): Promise<ConductorStepOutcome> {
+export async function resumeApply(
+  context: StepContext,
+  asked = askedBefore(context),
+  task = notedTask(context),
+): Promise<ConductorStepOutcome> {
+  // before the values: those of a task that has ended are the last ones
+  const end = await lookAtNotedTask(context, task);
   const { missing, progress, describe, hide } = await compare(context);
+  if (end.state === 'failed')
+    return giveUp(context, asked, { lost: describe(wantedSettings(context)), why: hide(end.why) });
+  if (end.state === 'open') {
+    const about = `the BIOS settings${missing.length === 0 ? ', which it shows already' : ` ${describe(missing)}`}`;
+    return waiting(context, describeOpen(about, end));
+  }
   if (missing.length === 0) return finishSettings(context);
   const ramdisk = await ramdiskIsUp(context);
   const booted = !ramdisk || hasCalledIn(context);
   const pending = new Set(progress.pending.map(({ name }) => name));
   const lost = missing.filter(({ name }) => !pending.has(name));
   if (booted && lost.length > 0 && progress.failures.length > 0) {
-    // the failure may be that of another step's settings
-    if (asked === 'along' || asked === 'lost') return askAlone(context, describe(lost));
-    throw new AppError(
-      'bmc_error',
-      `the firmware did not take the BIOS settings ${describe(lost)}: ${hide(progress.failures.join(' '))}`,
-    );
+    return giveUp(context, asked, { lost: describe(lost), why: hide(progress.failures.join(' ')) });
   }
   const late = ramdisk && booted && lost.length > 0;
-  return {
-    kind: 'wait',
-    code: 'bmc_task',
-    reason: `the firmware to take the BIOS settings ${describe(missing)}${late ? ', though the machine has booted' : ''}`,
-    timeoutMs: late ? staleMs : context.config.callbackTimeoutMs,
-    checkEveryMs: pollMs,
-  };
+  const reason = `the firmware to take the BIOS settings ${describe(missing)}${late ? ', though the machine has booted' : ''}`;
+  return waiting(context, reason, late ? staleMs : undefined);
+}
+
+export function waiting(
+  { config }: StepContext,
+  reason: string,
+  timeoutMs = config.callbackTimeoutMs,
+): ConductorStepOutcome {
+  return { kind: 'wait', code: 'bmc_task', reason, timeoutMs, checkEveryMs: pollMs };
+}
+
+/**
+ * Gives up what the firmware did not take, or asks for it alone where the failure may be that of another step's settings.
+ * @throws AppError `bmc_error`
+ */
+function giveUp(
+  context: StepContext,
+  asked: Asked | undefined,
+  { lost, why }: { readonly lost: string; readonly why: string },
+): Promise<ConductorStepOutcome> {
+  if (asked === 'along' || asked === 'lost') return askAlone(context, lost);
+  throw new AppError('bmc_error', `the firmware did not take the BIOS settings ${lost}: ${why}`);
 }
 
 async function askAlone(context: StepContext, lost: string): Promise<ConductorStepOutcome> {
-  await noteAsked(context, 'lost');
+  await noteAsked(context, 'lost', { task: null });
   return {
     kind: 'again',
     code: 'bmc_task',
@@ -144,8 +188,8 @@ function askedBefore({ step }: StepContext): Asked | undefined {
   return Along.safeParse(step.output).data?.asked;
 }
 
-function noteAsked(context: StepContext, asked: Asked): Promise<void> {
-  return context.record((tx) => noteOutput(tx, context.step.uuid, { ...leftOf(context.step.output), asked }));
+function noteAsked(context: StepContext, asked: Asked, more: { readonly task?: null } = {}): Promise<void> {
+  return context.record((tx) => addToOutput(tx, context.step.uuid, { asked, ...more }));
 }
 
 interface Comparison {

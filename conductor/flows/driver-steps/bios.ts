@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { rememberInBandSettings } from '#conductor/flows/bmc/bios-store.ts';
+import { describeOpen, lookAtNotedTask, notedTask, noteTask } from '#conductor/flows/bmc/bios-task.ts';
 import { ramdiskIsUp, resetMachine } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
 import { runAgentStep } from '#conductor/flows/conductor-steps/run-agent-step.ts';
 import {
@@ -7,6 +8,7 @@ import {
   finishSettings,
   resumeApply,
   runApply,
+  waiting,
   wantedSettings,
 } from '#conductor/flows/driver-steps/apply-settings.ts';
 import { onRequest, requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
@@ -14,8 +16,6 @@ import { runThenSettle, settlingLater } from '#conductor/flows/driver-steps/sett
 import type { ConductorStepOutcome, DriverStep, StepContext } from '#conductor/flows/step-context.ts';
 import { inBandPrefix } from '#shared/bios/bios-setting.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
-
-const pollMs = 5_000;
 
 const offered = {
   ...onRequest,
@@ -39,7 +39,7 @@ export const biosFactoryReset: DriverStep = {
   description: 'Resets all BIOS settings, and the machine.',
   args: z.strictObject({}),
   run: (context) => byBmcOrAgent(context, runReset, runAgentStep.run),
-  resume: (context) => byBmcOrAgent(context, resumeReset, runAgentStep.resume),
+  resume: (context) => byBmcOrAgent(context, (own) => resumeReset(own), runAgentStep.resume),
 };
 
 type Act = (context: StepContext) => Promise<ConductorStepOutcome>;
@@ -88,18 +88,17 @@ async function hasSettings(context: StepContext): Promise<boolean> {
 }
 
 async function runReset(context: StepContext): Promise<ConductorStepOutcome> {
-  await requireOffered(context, (bmc) => bmc.bios).factoryReset({ signal: context.signal });
-  return resetMachine(context, resumeReset);
+  const task = await requireOffered(context, (bmc) => bmc.bios).factoryReset({ signal: context.signal });
+  await noteTask(context, context.step, task);
+  return resetMachine(context, (after) => resumeReset(after, task));
 }
 
-async function resumeReset(context: StepContext): Promise<ConductorStepOutcome> {
+/** @throws AppError `bmc_error` where the BMC's task of it has failed */
+async function resumeReset(context: StepContext, task = notedTask(context)): Promise<ConductorStepOutcome> {
+  const end = await lookAtNotedTask(context, task);
+  if (end.state === 'failed') throw new AppError('bmc_error', `the BIOS settings were not reset: ${end.why}`);
+  if (end.state === 'open') return waiting(context, describeOpen('the reset of the BIOS settings', end));
   const { defaultsPending } = await requireOffered(context, (bmc) => bmc.bios).getProgress({ signal: context.signal });
   if (!defaultsPending) return finishSettings(context);
-  return {
-    kind: 'wait',
-    code: 'bmc_task',
-    reason: 'the firmware to go back to its default settings',
-    timeoutMs: context.config.callbackTimeoutMs,
-    checkEveryMs: pollMs,
-  };
+  return waiting(context, 'the firmware to go back to its default settings');
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { FirmwareUpdateProgress } from '#conductor/drivers/interfaces.ts';
+import type { TaskProgress } from '#conductor/drivers/interfaces.ts';
 import { readFirmware, rememberFirmware } from '#conductor/flows/bmc/firmware-store.ts';
 import { forgetReset, hasBeenReset, prolongOwnHold } from '#conductor/flows/bmc/hold-power.ts';
 import { awaitReset, ramdiskIsUp, resetMachine } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
@@ -129,7 +129,7 @@ async function awaitStart(context: StepContext, done: Done): Promise<ConductorSt
 async function awaitEnd(context: StepContext, done: Done, update: Update): Promise<ConductorStepOutcome | undefined> {
   if (update.task === null) return awaitVersion(context, done, update);
   const about = `the BMC to update ${update.component}`;
-  let progress: FirmwareUpdateProgress;
+  let progress: TaskProgress;
   try {
     progress = await requireOffered(context, (bmc) => bmc.firmware).getUpdateProgress(update.task, {
       signal: context.signal,

@@ -236,6 +236,11 @@ export interface Quirks {
   biosRefuses: Readonly<Record<string, string>>;
   /** After a reset settings wait for this before the firmware applies them, which it is at until then. */
   biosAppliesAfter: Promise<unknown> | undefined;
+  /**
+   * Changes of BIOS settings are tasks, as Dell's jobs: they begin at the reset, when the new values are shown, and end with
+   * this; `failTasks` = as failed.
+   */
+  biosTaskEnds: Promise<unknown> | undefined;
   /** Attribute → the message that takes the place of its new value at the reset. */
   biosFailsAtReset: Readonly<Record<string, string>>;
   /** Attributes that take values of another BIOS version, which the registry does not list. */
@@ -337,6 +342,7 @@ export const standardQuirks: Readonly<Quirks> = {
   oneBiosJob: false,
   biosRefuses: {},
   biosAppliesAfter: undefined,
+  biosTaskEnds: undefined,
   biosFailsAtReset: {},
   biosTakesUnlisted: [],
   biosDrops: [],

@@ -66,6 +66,20 @@ function startFirmware(state: ServiceState): void {
   else workUntil(state, firmwareWrittenAfter, () => bootFirmware(state));
   const isAsked = state.bios.defaultsPending || Object.keys(state.bios.pending).length > 0;
   const take = (): void => bootBios(state.bios, state.quirks);
+  beginBiosTasks(state);
   if (biosAppliesAfter === undefined) take();
   else if (isAsked) workUntil(state, biosAppliesAfter, take);
+}
+
+/** Begins them, while the values that they change are shown. */
+function beginBiosTasks(state: ServiceState): void {
+  const { tasks, biosTasks, quirks } = state;
+  for (const id of biosTasks) {
+    tasks.set(id, { polls: Number.POSITIVE_INFINITY, failed: false, shown: 'Running' });
+    const end = (): void => {
+      if (tasks.has(id)) tasks.set(id, { polls: 0, failed: quirks.failTasks });
+    };
+    workUntil(state, quirks.biosTaskEnds ?? Promise.resolve(), end);
+  }
+  biosTasks.clear();
 }

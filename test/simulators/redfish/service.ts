@@ -32,7 +32,7 @@ import { accountPath, sessionsPath } from '#test/simulators/redfish/service-reso
 import type { ServiceOptions, ServiceRequest, ServiceState } from '#test/simulators/redfish/service-state.ts';
 import { authenticated, createSession, endSession } from '#test/simulators/redfish/sessions.ts';
 import { createSimulatedStorage, createVolume, deleteVolume, volumesPath } from '#test/simulators/redfish/storage.ts';
-import { lookAtListed, perform, pollTask, taskResources } from '#test/simulators/redfish/tasks.ts';
+import { lookAtListed, perform, performAtReset, pollTask, taskResources } from '#test/simulators/redfish/tasks.ts';
 import {
   createSimulatedFirmware,
   pushPath,
@@ -68,6 +68,7 @@ export function createService(options: ServiceOptions): RedfishService {
     sessions: new Map(),
     tasks: new Map(),
     taskTargets: new Map(),
+    biosTasks: new Set(),
     bios: createSimulatedBios(),
     storage: createSimulatedStorage(),
     firmware: createSimulatedFirmware(),
@@ -244,7 +245,7 @@ async function patch(state: ServiceState, request: ServiceRequest, path: string,
   if (media) return media;
   if (path.startsWith(biosPath)) {
     const fault = patchBios(state.bios, body, state.quirks);
-    return fault ?? perform(state, () => Promise.resolve());
+    return fault ?? performAtReset(state, () => Promise.resolve());
   }
   const lit = lampPaths.includes(path) ? lampIn(body, state.quirks) : undefined;
   if (lit !== undefined) return perform(state, () => Promise.resolve(void state.lamps.set(path, lit)));
@@ -282,7 +283,7 @@ function precondition(state: ServiceState, request: ServiceRequest, etag: string
 
 async function resetBios(state: ServiceState, request: ServiceRequest): Promise<Answer> {
   if (parseObject(request.body) === undefined) return errorAnswer(400, 'MalformedJSON');
-  return perform(state, () => {
+  return performAtReset(state, () => {
     state.bios.defaultsPending = true;
     state.bios.pending = {};
     return Promise.resolve();

@@ -32,6 +32,15 @@ export function workUntil({ atWork }: ServiceState, until: Promise<unknown>, act
   });
 }
 
+/** Changes BIOS settings at the machine's next reset: as a task of then, with the quirk `biosTaskEnds`. */
+export async function performAtReset(state: ServiceState, act: () => Promise<void>): Promise<Answer> {
+  if (state.quirks.biosTaskEnds === undefined) return perform(state, act);
+  await act();
+  const id = randomUUID().slice(0, 8);
+  state.biosTasks.add(id);
+  return awaitReset(state, id);
+}
+
 /** A task that begins with the machine's next reset, and is not followed to its end here. */
 export function awaitReset(state: ServiceState, id: string): Answer {
   state.tasks.set(id, { polls: Number.POSITIVE_INFINITY, failed: false, shown: 'Pending' });

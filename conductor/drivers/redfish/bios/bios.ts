@@ -2,13 +2,15 @@ import { callDeadline } from '#conductor/drivers/call-deadline.ts';
 import type { BiosInterface, BiosProgress } from '#conductor/drivers/interfaces.ts';
 import { type RegistryAttribute, readAttributeRegistry } from '#conductor/drivers/redfish/bios/bios-registry.ts';
 import { Bios, biosPlace, failuresOf } from '#conductor/drivers/redfish/bios/bios-resource.ts';
+import { type AskedTask, findOpenTask, taskOf } from '#conductor/drivers/redfish/bios/bios-task.ts';
 import { requireWaiting } from '#conductor/drivers/redfish/bios/bios-waiting.ts';
 import { type LinkedSettings, readSettings, settingsPlaces } from '#conductor/drivers/redfish/bios/settings-places.ts';
 import type { RedfishClient } from '#conductor/drivers/redfish/client/client.ts';
 import { httpStatusOf, underTitle } from '#conductor/drivers/redfish/client/errors.ts';
 import { patchResource, type Resource, readResource } from '#conductor/drivers/redfish/client/resource.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/client/system.ts';
-import { peekTask } from '#conductor/drivers/redfish/client/task.ts';
+import { readTask } from '#conductor/drivers/redfish/client/task.ts';
+import { lookAtTask } from '#conductor/drivers/redfish/client/task-states.ts';
 import type { RedfishAnswer } from '#conductor/drivers/redfish/client/transport.ts';
 import type { SettingsPlaces } from '#conductor/drivers/redfish/client/write-until-shown.ts';
 import { type BiosSetting, bareSetting, type WantedBiosSetting, withoutPassword } from '#shared/bios/bios-setting.ts';
@@ -42,19 +44,22 @@ export function redfishBios(system: RedfishSystem): BiosInterface {
       const { pending } = progressOf(bios.data, linked?.read?.data);
       const waiting = new Map(pending.map(({ name, value }) => [name, value]));
       const missing = settings.filter(({ name, value }) => waiting.get(name) !== value);
-      if (missing.length === 0) return;
-      await underTitle(what, async () => {
+      const found = () => findOpenTask(client, [bios.path, ...(linked ? [linked.path] : [])], signal);
+      if (missing.length === 0) return found();
+      return underTitle(what, async () => {
         const types = await readUnclearTypes(client, bios.data, missing, signal);
         const { attributes, body } = patchBody(bios.data, missing, types);
+        let asked: AskedTask | undefined;
         const patch = async (): Promise<void> => {
           const places = settingsPlaces(client, Bios, { resource: bios, linked, isLinkedFirst: true, blindly: true });
           const { answer, path } = await patchFirstPlace(client, places, body, signal);
           // a task that ends with the next reset only is not waited for; one that has failed already is reported
-          const isOver = await peekTask(client, answer, what, signal);
-          const isSeen = isOver && path !== bios.path;
+          asked = await taskOf(client, answer, what, signal);
+          const isSeen = asked.isOver && path !== bios.path;
           if (isSeen) await requireWaiting(system, { bios: bios.path, place: path, asked: attributes, what }, signal);
         };
         await untilTaken(system, patch, (now) => holds(now, attributes), signal);
+        return asked?.task ?? (asked?.isOver ? undefined : found());
       });
     },
     factoryReset: async (options) => {
@@ -63,11 +68,20 @@ export function redfishBios(system: RedfishSystem): BiosInterface {
       const bios = await readBios(system, signal);
       const path = bios.data.Actions?.['#Bios.ResetBios']?.target;
       if (!path) throw new AppError('not_supported', `${what}: its Bios resource has no ResetBios action`);
+      let asked: AskedTask | undefined;
       const post = async (): Promise<void> => {
         const answer = await client.request({ method: 'POST', path, body: {}, signal });
-        await peekTask(client, answer, what, signal);
+        asked = await taskOf(client, answer, what, signal);
       };
-      await underTitle(what, () => untilTaken(system, post, ({ defaultsPending }) => defaultsPending, signal));
+      return underTitle(what, async () => {
+        await untilTaken(system, post, ({ defaultsPending }) => defaultsPending, signal);
+        return asked?.task ?? (asked?.isOver ? undefined : findOpenTask(client, [path], signal));
+      });
+    },
+    getTaskProgress: async (task, options) => {
+      const { signal } = callDeadline(options, readTimeoutMs);
+      const answer = await readTask(client, task, signal);
+      return answer === 'lost' ? { state: 'lost', percent: undefined } : lookAtTask(answer);
     },
   };
 }

@@ -1,0 +1,60 @@
+import { callDeadline } from '#conductor/drivers/call-deadline.ts';
+import type { RedfishClient } from '#conductor/drivers/redfish/client/client.ts';
+import { readEach } from '#conductor/drivers/redfish/client/collection.ts';
+import { ownPath } from '#conductor/drivers/redfish/client/own-path.ts';
+import { Task } from '#conductor/drivers/redfish/client/schemas.ts';
+import { monitorOf, peekTask } from '#conductor/drivers/redfish/client/task.ts';
+import { readTaskPaths } from '#conductor/drivers/redfish/client/task-list.ts';
+import { isOpen, lookAtTask } from '#conductor/drivers/redfish/client/task-states.ts';
+import type { RedfishAnswer } from '#conductor/drivers/redfish/client/transport.ts';
+import { errorCode } from '#shared/errors/app-error.ts';
+
+/** Tasks of changed BIOS settings: Dell's begins at the next reset, and may end after the new values are shown. */
+
+const listTimeoutMs = 30_000;
+
+/** `isOver`: nothing of it is left to do; `task`: path of the task that is; neither for a 202 that names no task. */
+export interface AskedTask {
+  readonly isOver: boolean;
+  readonly task: string | undefined;
+}
+
+/** @throws AppError `bmc_error` when the task has failed already */
+export async function taskOf(
+  client: RedfishClient,
+  answer: RedfishAnswer,
+  what: string,
+  signal: AbortSignal,
+): Promise<AskedTask> {
+  const isOver = await peekTask(client, answer, what, signal);
+  return { isOver, task: isOver ? undefined : monitorOf(answer, client.origin) };
+}
+
+/**
+ * Finds a task that has not ended, and whose request went to one of the places (DMTF Task, `Payload.TargetUri`): for answers
+ * that were lost or named none. `undefined` where the BMC shows none.
+ */
+export async function findOpenTask(
+  client: RedfishClient,
+  places: readonly string[],
+  outer: AbortSignal,
+): Promise<string | undefined> {
+  const { signal } = callDeadline({ signal: outer }, listTimeoutMs);
+  const known = places.map((place) => ownPath(place, client.origin));
+  try {
+    const paths = await readTaskPaths(client, signal);
+    if (paths === null) return undefined;
+    const { read } = await readEach(client, paths, Task, signal);
+    const own = read.filter(({ data }) => {
+      const target = data.Payload?.TargetUri;
+      return (
+        target && known.includes(ownPath(target, client.origin)) && isOpen(lookAtTask({ status: 200, body: data }))
+      );
+    });
+    return own.at(-1)?.path;
+  } catch (error) {
+    if (outer.aborted || !['bmc_error', 'unavailable', 'timeout'].includes(errorCode(error))) throw error;
+    client.log.debug({ err: error, bmc: client.origin }, 'the tasks of the BMC can not be read');
+    return undefined;
+  }
+}
