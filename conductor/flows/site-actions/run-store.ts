@@ -176,6 +176,11 @@ export async function prolongRun(tx: Transaction, actionId: string, ms: number):
     update site_action_groups
     set prepare_started_at = prepare_started_at + ${longer}, deploy_started_at = deploy_started_at + ${longer}
     where action_id = ${actionId} and ${inArray(siteActionGroups.stage, underWay)}`);
+  const since = sql.raw("'{watched,since}'");
+  await tx.execute(sql`
+    update site_action_groups
+    set rollout = jsonb_set(rollout, ${since}, to_jsonb((rollout #>> ${since})::float8 + ${ms}))
+    where action_id = ${actionId} and ${inArray(siteActionGroups.stage, underWay)} and rollout #> ${since} is not null`);
   await tx.execute(sql`
     update site_action_nodes set phase_started_at = phase_started_at + ${longer}
     where action_id = ${actionId} and phase is not null`);

@@ -44,10 +44,10 @@ export type Weekday = (typeof weekdays)[number];
 export interface Rollout {
   /** By `per` of its limits: the domain of each member, in the members' order. */
   readonly domains: Readonly<Record<string, readonly string[]>>;
-  /** Milliseconds since 1970 at which all canaries were seen in service. */
-  readonly canariesSince?: number;
+  /** Canaries that have to stay in service, and since when all of them are; milliseconds since 1970. */
+  readonly watched?: { readonly nodes: readonly string[]; readonly since: number };
   readonly canariesPassed?: boolean;
-  /** Failed nodes that the action has paused for: they are no reason to pause again. */
+  /** Nodes that the action has paused for, failed ones and lost canaries: they are no reason to pause again. */
   readonly excused: readonly string[];
   /** Reason why no further node is begun now. */
   readonly waits?: Remark;
@@ -67,4 +67,9 @@ export function hasRollout(rules: RolloutRules): boolean {
 export function countOf(count: NodeCount, nodes: number): number {
   if (typeof count === 'number') return count;
   return Math.max(1, Math.floor((Number.parseInt(count, 10) * nodes) / 100));
+}
+
+/** Lists canaries that have to stay in service now, of all groups. Pure. */
+export function watchedCanaries(groups: readonly { readonly rollout?: Rollout }[]): readonly string[] {
+  return groups.flatMap(({ rollout }) => (rollout?.canariesPassed === true ? [] : (rollout?.watched?.nodes ?? [])));
 }

@@ -148,13 +148,27 @@ export type Decision =
    * nothing of its is at work. The nodes' work is broken off; each ends as a failure with that reason once it is at rest.
    * There may be none, when it was the group's waiting nodes that the time was too short for.
    */
-  | { readonly kind: 'cancel'; readonly group: string; readonly nodes: readonly string[]; readonly reason: string }
+  | {
+      readonly kind: 'cancel';
+      readonly group: string;
+      readonly nodes: readonly string[];
+      readonly reason: string;
+      /** The time was the nodes' alone, and the group goes on: in a rollout a late node is a failed one. */
+      readonly sparesGroup?: true;
+    }
   /** Its canaries are all in service, or have been so for long enough. */
-  | { readonly kind: 'canaries'; readonly group: string; readonly are: 'in service' | 'passed' }
+  | { readonly kind: 'canaries'; readonly group: string; readonly are: 'in service'; readonly nodes: readonly string[] }
+  | { readonly kind: 'canaries'; readonly group: string; readonly are: 'passed' }
   /** No further node of the group is begun for that reason; absent = for none. */
   | { readonly kind: 'wait'; readonly group: string; readonly reason?: Remark }
   /** Too much has gone wrong: the whole action pauses until a person says how it goes on. */
-  | { readonly kind: 'pause'; readonly group: string; readonly reason: Remark };
+  | {
+      readonly kind: 'pause';
+      readonly group: string;
+      readonly reason: Remark;
+      /** Canary that is no longer in service: another takes its place. */
+      readonly lost?: string;
+    };
 
 /** Outcome of a look at a node's phase. */
 export type NodeOutcome =

@@ -4,6 +4,7 @@ import { loadRun, recordDoing, recordRun } from '#conductor/flows/site-actions/r
 import { type FlowRequest, heldByRestore, requestOf } from '#conductor/model/flows/flow-states.ts';
 import { progressKey, type Remark } from '#conductor/model/remarks/remark.ts';
 import { describeRemark, newRemark } from '#conductor/model/remarks/remark-words.ts';
+import { watchedCanaries } from '#conductor/model/site/rollout.ts';
 import { reportSite } from '#conductor/model/site/site-report.ts';
 import type { NodeOutcome, SiteRun } from '#conductor/model/site/site-run.ts';
 import { addNotes, type Note, noteDecisions, noteOutcomes } from '#conductor/sites/actions/action-notes.ts';
@@ -22,7 +23,6 @@ import {
   type Settled,
   settleRun,
   stopReason,
-  watchedCanaries,
   workingNodes,
 } from '#conductor/sites/actions/settle-run.ts';
 import type { Turn } from '#conductor/sites/nodes/advance-nodes.ts';
@@ -146,7 +146,7 @@ async function beatOnce(
     orders.length === 0 ? new Map() : await operations.advanceNodes(context, { action, site, orders });
   context.checkpoint('acted');
   const after = applyOutcomes(state.run, outcomes);
-  const outOfService = await operations.findOutOfService(context.db, watchedCanaries(after));
+  const outOfService = await operations.findOutOfService(context.db, watchedCanaries(after.groups));
   const settle = (run: SiteRun, wanted: FlowRequest): Settled =>
     settleRun(run, { request: wanted, now: work.now(), timeouts: site.timeouts, outOfService });
   const foreseen = settle(after, request);

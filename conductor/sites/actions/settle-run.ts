@@ -73,16 +73,6 @@ export function pauseIn(decisions: readonly Decision[]): Extract<Decision, { kin
   return decisions.find((decision) => decision.kind === 'pause');
 }
 
-/** Canaries that have to stay in service, of groups that wait for that. Pure. */
-export function watchedCanaries({ groups }: SiteRun): readonly string[] {
-  return groups.flatMap(({ rollout }) => {
-    const { canariesSince, canariesPassed, waits } = rollout ?? {};
-    const { nodes } = waits?.arguments ?? {};
-    const isWatched = canariesSince !== undefined && canariesPassed !== true && waits?.code === 'canaries-watched';
-    return isWatched && Array.isArray(nodes) ? nodes.map(String) : [];
-  });
-}
-
 export type WorkingNode = NodeRun & Required<Pick<NodeRun, 'work'>>;
 
 export function workingNodes(run: SiteRun): [name: string, node: WorkingNode][] {
@@ -128,10 +118,14 @@ export function prolongPhases(run: SiteRun, pausedMs: number): SiteRun {
   const later = (at: number | undefined) => (at === undefined ? undefined : at + pausedMs);
   const groups = run.groups.map((group): GroupRun => {
     if (!isUnderWay(group)) return group;
-    const { prepareStartedAt: prepare, deployStartedAt: deploy, ...rest } = group;
+    const { prepareStartedAt: prepare, deployStartedAt: deploy, rollout, ...rest } = group;
+    const { watched } = rollout ?? {};
     const [prepareStartedAt, deployStartedAt] = [later(prepare), later(deploy)];
     return {
       ...rest,
+      ...(rollout
+        ? { rollout: { ...rollout, ...(watched ? { watched: { ...watched, since: watched.since + pausedMs } } : {}) } }
+        : {}),
       ...(prepareStartedAt === undefined ? {} : { prepareStartedAt }),
       ...(deployStartedAt === undefined ? {} : { deployStartedAt }),
     };

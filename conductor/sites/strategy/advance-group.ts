@@ -77,7 +77,7 @@ function deploy(scene: Scene, group: GroupRun, survey: MemberSurvey): void {
 
 /** Pauses the action where more would follow; without that the group's criteria say the same at its end. */
 function pauseAfterFailures({ draft, paused, emit }: Scene, group: GroupRun): void {
-  if (paused || !group.rollout) return;
+  if (paused || !group.rollout || groupOf(draft, group.definition.name).reason !== undefined) return;
   const reason = whyPause(group, (name) => nodeOf(draft, name));
   if (!reason) return;
   const isLeft = ({ status, work }: NodeRun): boolean =>
@@ -142,7 +142,8 @@ function breakOff(scene: Scene, group: GroupRun, survey: MemberSurvey): void {
     const begun = nodes.length === 0 ? '' : `${nodes.length} still at work`;
     const rest = waiting === 0 ? '' : `${waiting} not begun`;
     const counts = [begun, rest].filter((text) => text !== '').join(', ');
-    emit({ kind: 'cancel', group: name, nodes, reason: `${phase}: not finished within ${seconds} s (${counts})` });
+    const reason = `${phase}: not finished within ${seconds} s (${counts})`;
+    emit({ kind: 'cancel', group: name, nodes, reason, ...(isRolledOut(definition) ? { sparesGroup: true } : {}) });
   };
   if (hasQueue(definition)) {
     const late = (names: readonly string[], seconds: number): string[] =>

@@ -119,7 +119,7 @@ export function applyToDraft(draft: RunDraft, decision: Decision, now: number): 
       return;
     }
     case 'cancel': {
-      change({ reason: group.reason ?? decision.reason });
+      if (decision.sparesGroup !== true) change({ reason: group.reason ?? decision.reason });
       for (const name of decision.nodes) {
         const node = nodeOf(draft, name);
         if (node.work) {
@@ -129,13 +129,8 @@ export function applyToDraft(draft: RunDraft, decision: Decision, now: number): 
       return;
     }
     case 'canaries': {
-      const { are } = decision;
-      change(
-        changeRollout(
-          group,
-          are === 'passed' ? { canariesPassed: true } : { canariesSince: are === 'in service' ? now : undefined },
-        ),
-      );
+      const watched = decision.are === 'passed' ? undefined : { nodes: decision.nodes, since: now };
+      change(changeRollout(group, watched ? { watched } : { watched, canariesPassed: true }));
       return;
     }
     case 'wait': {
@@ -143,8 +138,10 @@ export function applyToDraft(draft: RunDraft, decision: Decision, now: number): 
       return;
     }
     case 'pause': {
-      const excused = group.members.filter((name) => nodeOf(draft, name).status === 'failure');
-      change(changeRollout(group, { excused, canariesSince: undefined }));
+      const failed = group.members.filter((name) => nodeOf(draft, name).status === 'failure');
+      const lost = decision.lost === undefined ? [] : [decision.lost];
+      const excused = [...new Set([...(group.rollout?.excused ?? []), ...failed, ...lost])];
+      change(changeRollout(group, { excused, watched: undefined }));
       return;
     }
     default:

@@ -56,6 +56,42 @@ describe('canaries', () => {
     expect(log.filter((line) => line === 'g: canaries in service')).toHaveLength(2);
   });
 
+  test('one is lost for good: another takes its place after the pause', () => {
+    const { log, pauses } = simulate(
+      { canary: { nodes: 1, stay_seconds: 5 } },
+      { outOfService: () => new Map([['n1', 'it is in maintenance']]) },
+    );
+    expect(pauses).toBe(1);
+    expect(begins(log)).toEqual(['prepare g: n1', 'prepare g: n2', 'prepare g: n3 n4 n5 n6']);
+  });
+
+  test('one is watched while the window is closed, too', () => {
+    const { log, pauses } = simulate(
+      { canary: { nodes: 1, stay_seconds: 3600 }, window: { from: '00:00', to: '00:10', zone: 'UTC' } },
+      { beatMs: 60_000, outOfService: (beat) => (beat >= 20 ? new Map([['n1', 'it is power off']]) : new Map()) },
+    );
+    expect(pauses).toBe(1);
+    expect(log.indexOf('g: pauses (canary n1 is no longer in service: it is power off)')).toBeLessThan(
+      log.indexOf('prepare g: n2'),
+    );
+  });
+
+  test('all nodes are canaries: a failure of the last ones is judged by the criteria, not by a pause', () => {
+    const all = { canary: { nodes: 6, stay_seconds: 0 } };
+    expect(simulate(all, { outcome: failing('n1') }).pauses).toBe(0);
+  });
+
+  test('a node that is late has failed; the group pauses and goes on', () => {
+    const { log, pauses, run } = simulate(
+      { canary: { nodes: 1, stay_seconds: 0 }, prepare_timeout: 5 },
+      { outcome: (node) => ({ state: 'done', beats: node === 'n1' ? 100 : 0 }) },
+    );
+    expect(pauses).toBe(1);
+    expect(log).toContain('g: pauses (canary n1 failed)');
+    expect(run.groups[0]?.stage).toBe('success');
+    expect(run.nodes.get('n6')?.status).toBe('success');
+  });
+
   test('of a group smaller than its canaries: all of it', () => {
     expect(begins(simulate({ canary: { nodes: 9, stay_seconds: 60 } }).log)).toEqual(['prepare g: n1 n2 n3 n4 n5 n6']);
   });
@@ -65,7 +101,8 @@ describe('canaries', () => {
     const group = { name: 'g', critical: false, depends_on: [], selectors: [], canary: { nodes: 1, stay_seconds: 0 } };
     const start = planSite({ nodes, strategy: { name: 's', groups: [group], max_parallel_groups: 1 } });
     const deployed = { status: 'success' as const, reason: newRemark('deployed-already') };
-    const run = { ...start, nodes: new Map([...start.nodes, ['n1', deployed], ['n2', deployed]]) };
+    const others = { ...deployed, reason: { code: 'deployed-already-now', arguments: {} } };
+    const run = { ...start, nodes: new Map([...start.nodes, ['n1', deployed], ['n2', others]]) };
     expect(begins(simulateSite(run, { outcome }).log)).toEqual(['prepare g: n3', 'prepare g: n4 n5 n6']);
   });
 });

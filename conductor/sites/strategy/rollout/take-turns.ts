@@ -39,8 +39,12 @@ export function takeTurns(scene: RolloutScene): Turns {
   const name = group.definition.name;
   const untouched = group.members.filter((member) => isUntouched(scene.nodeOf(member)));
   const canaries = lookAtCanaries(scene);
-  if (canaries?.pause) return { nodes: [], decisions: [{ kind: 'pause', group: name, reason: canaries.pause }] };
-  const noted: Decision[] = canaries?.are === undefined ? [] : [{ kind: 'canaries', group: name, are: canaries.are }];
+  if (canaries?.lost !== undefined) {
+    const { lost } = canaries;
+    const reason = newRemark('canary-lost', { node: lost, why: scene.outOfService.get(lost) ?? '' });
+    return { nodes: [], decisions: [{ kind: 'pause', group: name, reason, lost }] };
+  }
+  const noted = canaries?.noted ?? [];
   const part = untouched.length === 0 ? { nodes: [] } : withinRules(scene, untouched, canaries);
   const isStuck = part.nodes.length === 0 && part.waits?.code === 'rollout-out' && !isAnyAtWork(scene);
   if (isStuck) return { nodes: [], decisions: [...noted, { kind: 'pause', group: name, reason: stuck(scene) }] };
@@ -69,10 +73,11 @@ interface Share {
 
 /** State of a group's canaries, until they have passed. */
 interface Canaries {
-  readonly are?: Extract<Decision, { kind: 'canaries' }>['are'];
+  readonly noted?: readonly Decision[];
   /** Absent once they have passed. */
   readonly first?: Share;
-  readonly pause?: Remark;
+  /** One that is no longer in service. */
+  readonly lost?: string;
 }
 
 /** @returns `undefined` of a group without canaries, or whose have passed */
@@ -80,9 +85,8 @@ function lookAtCanaries({ group, rollout, nodeOf, now, outOfService }: RolloutSc
   const { canary } = group.definition;
   if (!canary || rollout.canariesPassed === true) return undefined;
   const begun = group.members.filter((name) => isBegunHere(nodeOf(name)));
-  const failed = begun.find((name) => nodeOf(name).status === 'failure' && !rollout.excused.includes(name));
-  if (failed !== undefined) return { pause: newRemark('canary-failed', { node: failed }) };
-  const living = begun.filter((name) => nodeOf(name).status !== 'failure').slice(0, canary.nodes);
+  const isCanary = (name: string): boolean => nodeOf(name).status !== 'failure' && !rollout.excused.includes(name);
+  const living = begun.filter(isCanary).slice(0, canary.nodes);
   const next = group.members.filter((name) => isUntouched(nodeOf(name))).slice(0, canary.nodes - living.length);
   const nodes = [...living, ...next];
   if (nodes.length === 0) return undefined;
@@ -91,17 +95,20 @@ function lookAtCanaries({ group, rollout, nodeOf, now, outOfService }: RolloutSc
     return { first: { nodes: next.length, waits } };
   }
   const lost = nodes.find((name) => outOfService.has(name));
-  if (lost !== undefined) {
-    return { pause: newRemark('canary-lost', { node: lost, why: outOfService.get(lost) ?? '' }) };
+  if (lost !== undefined) return { lost };
+  const { name: groupName } = group.definition;
+  const since = rollout.watched?.since ?? now;
+  if (now >= since + canary.stay_seconds * 1000) {
+    return { noted: [{ kind: 'canaries', group: groupName, are: 'passed' }] };
   }
-  const since = rollout.canariesSince ?? now;
-  if (now >= since + canary.stay_seconds * 1000) return { are: 'passed' };
   const waits = newRemark('canaries-watched', {
     nodes,
     since: new Date(since).toISOString(),
     seconds: canary.stay_seconds,
   });
-  return { ...(rollout.canariesSince === undefined ? { are: 'in service' } : {}), first: { nodes: 0, waits } };
+  const noted: Decision[] =
+    rollout.watched === undefined ? [{ kind: 'canaries', group: groupName, are: 'in service', nodes }] : [];
+  return { noted, first: { nodes: 0, waits } };
 }
 
 /** The rest of the batch that is under way, or the next one when all nodes of it have ended. */
@@ -199,8 +206,9 @@ function hasEnded({ status }: NodeRun): boolean {
 }
 
 /** Whether the action has begun something with it: a node that was deployed before it proves nothing, and is not out. */
-function isBegunHere(node: NodeRun): boolean {
-  return !isUntouched(node) && !wasDeployedBefore(node);
+export function isBegunHere(node: NodeRun): boolean {
+  const isOthers = node.work === undefined && node.reason?.code === 'deployed-already-now';
+  return !isUntouched(node) && !wasDeployedBefore(node) && !isOthers;
 }
 
 function isOut(node: NodeRun, isExcused: boolean): boolean {

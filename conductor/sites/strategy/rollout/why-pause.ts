@@ -4,8 +4,8 @@ import { countOf } from '#conductor/model/site/rollout.ts';
 import type { GroupRun, NodeRun } from '#conductor/model/site/site-run.ts';
 
 /**
- * Finds the reason for which the group has the action pause (`pause_on`): too many of its nodes have failed, or several
- * for the same cause. Those that it has paused for before are excused. Pure.
+ * Finds the reason for which the group has the action pause: a canary has failed, or (`pause_on`) too many nodes have, or
+ * several for the same cause. Those that it has paused for before are excused. Pure.
  */
 export function whyPause(
   { definition, members, rollout }: GroupRun,
@@ -13,6 +13,8 @@ export function whyPause(
 ): Remark | undefined {
   const { failed_nodes: most, same_cause: alike } = definition.pause_on ?? {};
   const failed = members.filter((name) => nodeOf(name).status === 'failure' && !rollout?.excused.includes(name));
+  const canary = definition.canary && rollout?.canariesPassed !== true ? failed[0] : undefined;
+  if (canary !== undefined) return newRemark('canary-failed', { node: canary });
   if (most !== undefined && failed.length >= countOf(most, members.length)) {
     return newRemark('many-failed', { nodes: failed });
   }

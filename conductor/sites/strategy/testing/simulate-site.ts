@@ -1,5 +1,6 @@
 import { textRemark } from '#conductor/model/remarks/remark.ts';
 import { describeRemark } from '#conductor/model/remarks/remark-words.ts';
+import { watchedCanaries } from '#conductor/model/site/rollout.ts';
 import type { Decision, NodeOutcome, NodePhase, PhaseTimeouts, SiteRun } from '#conductor/model/site/site-run.ts';
 import { applyDecisions, applyOutcomes } from '#conductor/sites/strategy/apply-decisions.ts';
 import { decideGroups, hasEnded } from '#conductor/sites/strategy/decide.ts';
@@ -46,7 +47,9 @@ export function simulateSite(start: SiteRun, simulation: Simulation = {}): Simul
       run = structuredClone(run);
     }
     paused &&= [...run.nodes.values()].some(({ work }) => work !== undefined);
-    const outOfService = simulation.outOfService?.(beat) ?? new Map<string, string>();
+    const watched = watchedCanaries(run.groups);
+    const said = simulation.outOfService?.(beat) ?? new Map<string, string>();
+    const outOfService = new Map([...said].filter(([name]) => watched.includes(name)));
     const decisions = decideGroups(run, now, timeouts, { paused, outOfService });
     simulation.watch?.(run, decisions, now, paused);
     if (decisions.some(({ kind }) => kind === 'pause')) {
