@@ -206,7 +206,7 @@ function hasEnded({ status }: NodeRun): boolean {
 }
 
 /** Whether the action has begun something with it: a node that was deployed before it proves nothing, and is not out. */
-export function isBegunHere(node: NodeRun): boolean {
+function isBegunHere(node: NodeRun): boolean {
   const isOthers = node.work === undefined && node.reason?.code === 'deployed-already-now';
   return !isUntouched(node) && !wasDeployedBefore(node) && !isOthers;
 }
