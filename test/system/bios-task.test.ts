@@ -7,7 +7,7 @@ import { createOperator, type Operator } from '#test/support/operator.ts';
 
 /**
  * A BMC that shows new BIOS settings before its task of them has ended, as Dell's may
- * (https://github.com/NVIDIA/libredfish/pull/25): the step ends by the task's own word.
+ * (https://github.com/dsx-ai-factory/libredfish/pull/25): the step ends by the task's own word.
  */
 
 let conductor: ConductorInProcess;

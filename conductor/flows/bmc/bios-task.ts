@@ -6,7 +6,7 @@ import { AppError, errorChain, errorCode } from '#shared/errors/app-error.ts';
 
 /**
  * The BMC's task of changed BIOS settings, kept with the step: a BMC may show the new values before its task has ended
- * (https://github.com/NVIDIA/libredfish/pull/25), and the step ends by the task's own word.
+ * (https://github.com/dsx-ai-factory/libredfish/pull/25), and the step ends by the task's own word.
  */
 const Noted = z.looseObject({ task: z.string().nullish() });
 
