@@ -119,3 +119,10 @@ test('a thread that ends while nobody waits for it is begun again', async () => 
     await ended;
   }
 });
+
+test('an answer counts though the thread dies as soon as it has sent it', async () => {
+  const program = threadThat("parentPort.postMessage({ made: 'read' }); throw new Error('amid nothing');");
+  for (let count = 0; count < 20; count += 1) {
+    expect(await newReadApart({ program })('renderLayers', apart)).toBe('read');
+  }
+});

@@ -94,17 +94,22 @@ async function askThread(
 ): Promise<SiteAnswer> {
   const over = Promise.withResolvers<SiteAnswer>();
   const tooMuch = `reading the documents takes more than ${memoryMb} MB of memory`;
-  const fail = (cause: Error): void => {
+  let error: Error | undefined;
+  const note = (given: Error): void => {
+    error = given;
+  };
+  // the thread's error may overtake its answer, its exit does not
+  const fail = (code: number): void => {
+    const cause = error ?? new Error(`the thread ended with ${code}`);
     over.reject(
       isHeapFull(cause)
         ? new AppError('invalid_argument', tooMuch)
         : new AppError('internal', 'read the documents', { cause }),
     );
   };
-  const ended = (code: number): void => fail(new Error(`the thread ended with ${code}`));
   const late = `reading the documents takes longer than ${timeoutMs / 1000} s; their regular expressions and schemas are most of it`;
   const timer = setTimeout(() => over.reject(new AppError('invalid_argument', late)), timeoutMs);
-  worker.once('message', over.resolve).once('error', fail).once('exit', ended);
+  worker.once('message', over.resolve).once('error', note).once('exit', fail);
   // it keeps no process from ending, unless somebody waits for it
   worker.ref();
   try {
@@ -113,7 +118,7 @@ async function askThread(
   } finally {
     worker.unref();
     clearTimeout(timer);
-    worker.off('message', over.resolve).off('error', fail).off('exit', ended);
+    worker.off('message', over.resolve).off('error', note).off('exit', fail);
   }
 }
 
