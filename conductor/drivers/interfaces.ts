@@ -150,10 +150,10 @@ export interface FirmwareComponent {
 
 /**
  * How a task goes on, by the BMC's own word; `pending` = it has not begun, which may be for want of a reset; `lost` =
- * the BMC knows nothing of it any more, as after its own restart.
+ * the BMC knows nothing of it any more, as after its own restart; `unclear` = what it answers says nothing of it.
  */
 export type TaskProgress =
-  | { readonly state: 'pending' | 'running' | 'done' | 'lost'; readonly percent: number | undefined }
+  | { readonly state: 'pending' | 'running' | 'done' | 'lost' | 'unclear'; readonly percent: number | undefined }
   | { readonly state: 'failed'; readonly why: string };
 
 /** State of a BMC before an update is asked for, by which it is seen whether it has begun when the answer is lost. */

@@ -36,6 +36,31 @@ const bodies: readonly unknown[] = [
   {},
   { error: { code: 'Base.1.8.GeneralError', message: 'A general error has occurred.' } },
   { error: { code: 'IDRAC.2.8.SYS518', message: 'iDRAC is not ready.' } },
+  [],
+  '0',
+  { '@odata.context': '/redfish/v1/$metadata#Task', error: { code: 'Base.1.8.GeneralError', message: 'Failed.' } },
+  {
+    '@odata.id': '/redfish/v1/TaskService/Tasks/1',
+    '@odata.type': '#Task.v1_4_3.Task',
+    error: { code: 'Base.1.8.InternalError' },
+  },
+  { '@odata.id': '/redfish/v1/TaskService/Tasks/1', Id: '1', Name: 'Task 1', TaskState: null, PercentComplete: 35 },
+  {
+    '@odata.id': '/redfish/v1/Systems/1/Bios',
+    '@odata.type': '#Bios.v1_1_0.Bios',
+    error: { code: 'Base.1.8.InternalError' },
+  },
+  { status: 503, message: 'Service Unavailable' },
+  { cc: 7, error: 'Invalid Authentication' },
+  { errors: [{ status: 503, title: 'Service Unavailable' }] },
+  { '@odata.id': '/redfish/v1/TaskService/Tasks/1', Id: '1', Name: 'Task 1', TaskState: 4 },
+  { '@odata.id': '/redfish/v1/', '@odata.type': '#ServiceRoot.v1_5_0.ServiceRoot', Id: 'RootService', Name: 'Root' },
+  {
+    error: {
+      code: 'Base.1.8.GeneralError',
+      '@Message.ExtendedInfo': [{ MessageId: 'Base.1.8.Success' }, { MessageId: 'Base.1.8.InternalError' }],
+    },
+  },
 ];
 const anything = /./;
 const places = [
@@ -55,9 +80,11 @@ function drawFault(draw: Draw): Fault {
   const path = draw.of(places);
   const times = 1 + draw.number(12);
   if (draw.number(4) === 0) return { path, times, ...draw.of([{ drop: true }, { cutBody: true }]) };
-  const status = draw.of([200, 401, 403, 404, 409, 429, 500, 502, 503, 504]);
+  if (draw.number(8) === 0) return { path, times, method: 'GET', status: 302, headers: { Location: '/redfish/v1/' } };
+  if (draw.number(12) === 0) return { path, times, method: 'GET', status: 304 };
+  const status = draw.of([200, 200, 201, 203, 401, 403, 404, 409, 429, 500, 502, 503, 504]);
   // what it has been asked for it takes or refuses; only that may be lost
-  const method = status === 200 || status === 409 ? { method: 'GET' } : {};
+  const method = status < 300 || status === 409 ? { method: 'GET' } : {};
   return { path, times, status, body: draw.of(bodies), ...method };
 }
 

@@ -10,7 +10,7 @@ import { Action, orUndefined, Reference, ServiceRoot } from '#conductor/drivers/
 import { findManager, type RedfishSystem } from '#conductor/drivers/redfish/client/system.ts';
 import { monitorOf, readTask, throwIfFailed } from '#conductor/drivers/redfish/client/task.ts';
 import { readTaskPaths } from '#conductor/drivers/redfish/client/task-list.ts';
-import { lookAtTask } from '#conductor/drivers/redfish/client/task-states.ts';
+import { lookAtAnswer, lookAtTask } from '#conductor/drivers/redfish/client/task-states.ts';
 import type { RedfishAnswer } from '#conductor/drivers/redfish/client/transport.ts';
 import { findTask } from '#conductor/drivers/redfish/update-tasks.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -76,9 +76,11 @@ export function redfishFirmware(system: RedfishSystem): FirmwareInterface {
       const before = { version: found.version, tasks: await readTaskPaths(client, signal) };
       return underTitle(what, async () => {
         const answer = await (way.kind === 'fetch' ? fetched() : withFile(pushed, signal));
-        throwIfFailed(lookAtTask(answer), what);
+        throwIfFailed(lookAtAnswer(answer), what);
         const task = monitorOf(answer, client.origin);
-        return { before: found.version, task };
+        // the service that was asked is no task
+        const isService = task !== undefined && `${way.path}/`.startsWith(`${task.replace(/\/$/, '')}/`);
+        return { before: found.version, task: isService ? undefined : task };
       });
       async function fetched(): Promise<RedfishAnswer> {
         await options?.beforeAsking?.(before);

@@ -159,7 +159,9 @@ export function saysItIsOver(error: unknown, step: { readonly interface: string 
   if (errorCode(error) === 'internal') return false;
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     const { mayBeUnderWay, status } = cause instanceof AppError ? cause.details : {};
-    if (mayBeUnderWay === true || (step.interface !== 'bios' && Number(status) >= 500)) return false;
+    // nor does a status of success with an error alone
+    const isUnclear = typeof status === 'number' && (status >= 500 || status < 300);
+    if (mayBeUnderWay === true || (step.interface !== 'bios' && isUnclear)) return false;
   }
   return true;
 }

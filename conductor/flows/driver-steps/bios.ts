@@ -13,6 +13,7 @@ import {
 } from '#conductor/flows/driver-steps/apply-settings.ts';
 import { onRequest, requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
 import { runThenSettle, settlingLater } from '#conductor/flows/driver-steps/settle-left.ts';
+import { addToOutput } from '#conductor/flows/log/flow-store.ts';
 import type { ConductorStepOutcome, DriverStep, StepContext } from '#conductor/flows/step-context.ts';
 import { inBandPrefix } from '#shared/bios/bios-setting.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
@@ -87,18 +88,36 @@ async function hasSettings(context: StepContext): Promise<boolean> {
   }
 }
 
+/** Kept with the step: a BMC that has shown settings, and shows none later, says nothing then of the defaults either. */
+const Noted = z.looseObject({ has_settings: z.literal(true) });
+
 async function runReset(context: StepContext): Promise<ConductorStepOutcome> {
-  const task = await requireOffered(context, (bmc) => bmc.bios).factoryReset({ signal: context.signal });
+  const bios = requireOffered(context, (bmc) => bmc.bios);
+  const { values } = await bios.getProgress({ signal: context.signal });
+  const showsSettings = values.size > 0 || hadSettings(context);
+  const noted = { has_settings: true } satisfies z.input<typeof Noted>;
+  if (showsSettings) await context.record((tx) => addToOutput(tx, context.step.uuid, noted));
+  const task = await bios.factoryReset({ signal: context.signal });
   await noteTask(context, context.step, task);
-  return resetMachine(context, (after) => resumeReset(after, task));
+  return resetMachine(context, (after) => resumeReset(after, task, showsSettings));
+}
+
+function hadSettings({ step }: StepContext): boolean {
+  return Noted.safeParse(step.output).success;
 }
 
 /** @throws AppError `bmc_error` where the BMC's task of it has failed */
-async function resumeReset(context: StepContext, task = notedTask(context)): Promise<ConductorStepOutcome> {
+async function resumeReset(
+  context: StepContext,
+  task = notedTask(context),
+  showsSettings = hadSettings(context),
+): Promise<ConductorStepOutcome> {
   const end = await lookAtNotedTask(context, task);
   if (end.state === 'failed') throw new AppError('bmc_error', `the BIOS settings were not reset: ${end.why}`);
   if (end.state === 'open') return waiting(context, describeOpen('the reset of the BIOS settings', end));
-  const { defaultsPending } = await requireOffered(context, (bmc) => bmc.bios).getProgress({ signal: context.signal });
+  const bios = requireOffered(context, (bmc) => bmc.bios);
+  const { defaultsPending, values } = await bios.getProgress({ signal: context.signal });
+  if (showsSettings && values.size === 0) return waiting(context, 'the BMC to show its BIOS settings again');
   if (!defaultsPending) return finishSettings(context);
   return waiting(context, 'the firmware to go back to its default settings');
 }

@@ -11,6 +11,8 @@ const Done = z.object({
       /** The path at the BMC; `null` = it has named none. */
       task: z.string().nullable(),
       hasEnded: z.boolean(),
+      /** The task has told its state; an older release has not noted it. */
+      hasWord: z.boolean().default(true),
       /** Milliseconds since the epoch: from then on it has not begun. */
       pendingSince: z.number().nullable(),
       /** Likewise: from then on the BMC has answered, without its task and with the version of before. */

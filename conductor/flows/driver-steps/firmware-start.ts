@@ -89,7 +89,15 @@ async function begun(
 ): Promise<Update> {
   const since = context.clock.now().getTime();
   await prolongOwnHold(context, updateMs);
-  const whole: Update = { ...update, hasEnded: false, pendingSince: null, lostSince: null, resets: 0, since };
+  const whole: Update = {
+    ...update,
+    hasEnded: false,
+    hasWord: false,
+    pendingSince: null,
+    lostSince: null,
+    resets: 0,
+    since,
+  };
   await noteFirmwareDone(context, { ...done, updates: [...done.updates, whole] });
   return whole;
 }
@@ -227,13 +235,13 @@ function isOfBmc({ signal }: StepContext, error: unknown): boolean {
 
 /**
  * Returns whether the BMC may have begun what it answered so. A request that reached nobody, a busy service (503) and a
- * refusal say that it has not; a web server that failed otherwise, and silence, don't say.
+ * refusal say that it has not; a web server that failed otherwise, silence, and an error called a success don't say.
  */
 function isUnclear(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     const { status, sent } = cause instanceof AppError ? cause.details : {};
     if (sent === false) return false;
-    if (typeof status === 'number') return status >= 500 && status !== 503;
+    if (typeof status === 'number') return status < 300 || (status >= 500 && status !== 503);
   }
   return errorCode(error) !== 'bmc_error';
 }

@@ -138,12 +138,25 @@ async function awaitEnd(context: StepContext, done: Done, update: Update): Promi
     // a BMC that restarts answers anything, or nothing: only the task's own word ends the update
     return unanswered(context, { done, updates: [update], about }, error);
   }
-  if (progress.state !== 'lost') await noteLost(context, done, [update], null);
+  if (progress.state === 'unclear') {
+    // a place that has never told a task's state may be no task's
+    if (!update.hasWord) return awaitVersion(context, done, update);
+    const error = new AppError('unavailable', `what it answers of ${update.task} has no state of a task in it`);
+    return unanswered(context, { done, updates: [update], about }, error);
+  }
+  if (progress.state !== 'lost') await noteWord(context, done, update);
   if (progress.state === 'failed') throw new AppError('bmc_error', `update ${update.component}: ${progress.why}`);
   if (progress.state === 'pending') return resetForUpdate(context, done, update);
   if (progress.state === 'lost') return awaitVersion(context, done, update);
   if (progress.state === 'done') return undefined;
   return waitingFor(context, update.since, progress.percent === undefined ? about : `${about} (${progress.percent} %)`);
+}
+
+async function noteWord(context: StepContext, done: Done, update: Update): Promise<void> {
+  const isNew = !update.hasWord;
+  update.hasWord = true;
+  await noteLost(context, done, [update], null);
+  if (isNew) await noteFirmwareDone(context, done);
 }
 
 /** @throws what ends the work here: a conductor that stops, or has lost its lease or its database */

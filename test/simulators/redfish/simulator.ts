@@ -173,7 +173,7 @@ function answerOf({ status = 200, headers, ...fault }: Fault): Answer {
 
 /** The answer to what was done that hides it. */
 function disguised(answer: Answer, { actsAs = 500, ...fault }: Fault): Answer {
-  if (actsAs !== 202) return errorAnswer(actsAs, 'GeneralError');
+  if (actsAs >= 400) return errorAnswer(actsAs, 'GeneralError');
   return answer.status < 400 ? answerOf({ ...fault, status: actsAs }) : answer;
 }
 

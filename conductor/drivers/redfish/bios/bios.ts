@@ -102,7 +102,7 @@ async function untilTaken(
     } catch (error) {
       const status = httpStatusOf(error) ?? 0;
       const isLost = error instanceof AppError && error.details['sent'] === true;
-      if (signal.aborted || !(status >= 400 || isLost)) throw error;
+      if (signal.aborted || !(status > 0 || isLost)) throw error;
       const { bios, linked } = await readBiosAndSettings(system, signal);
       if (isTaken(progressOf(bios.data, linked?.read?.data))) return;
       if ((status < 500 && !isLost) || attempt === tries) throw error;
@@ -117,13 +117,20 @@ function holds({ values, pending }: BiosProgress, wanted: Readonly<Record<string
   return Object.entries(wanted).every(([name, value]) => shown.get(name) === textOf(value));
 }
 
+/** @throws AppError `unavailable` for one without the Attributes that it had before: it says nothing of them now */
 async function readBios(system: RedfishSystem, signal: AbortSignal): Promise<Resource<Bios>> {
   const { data, path } = await system.read(signal);
   const place = biosPlace(data);
   if (place === undefined) {
     throw new AppError('not_supported', `the system ${path} at ${system.client.origin} has no Bios resource`);
   }
-  return readResource(system.client, place, Bios, signal);
+  const bios = await readResource(system.client, place, Bios, signal);
+  if (bios.data.Attributes) system.withAttributes.add(bios.path);
+  if (bios.data.Attributes === undefined && system.withAttributes.has(bios.path)) {
+    const what = `GET ${system.client.origin}${bios.path} has no Attributes now, which it had before`;
+    throw new AppError('unavailable', what, { details: { isNoAnswer: true } });
+  }
+  return bios;
 }
 
 /** With the Settings object, where values are asked for, as far as it can be found and read. */

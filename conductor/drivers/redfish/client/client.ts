@@ -1,6 +1,12 @@
 import type { SessionRecord } from '#conductor/drivers/bmc-session.ts';
 import type { RedfishConnection } from '#conductor/drivers/redfish/client/driver-info.ts';
-import { bmcMessage, httpStatusOf, saysNothing, statusError } from '#conductor/drivers/redfish/client/errors.ts';
+import {
+  bmcMessage,
+  httpStatusOf,
+  saysError,
+  saysNothing,
+  statusError,
+} from '#conductor/drivers/redfish/client/errors.ts';
 import { requireOwnPath } from '#conductor/drivers/redfish/client/own-path.ts';
 import { createSender } from '#conductor/drivers/redfish/client/sending.ts';
 import { createCredentials } from '#conductor/drivers/redfish/client/sessions.ts';
@@ -84,6 +90,9 @@ export function createRedfishClient(connection: RedfishConnection, options: Redf
         const message = `${what} answered 200 with an error alone, which is no document: ${bmcMessage(body)}`;
         throw new AppError('unavailable', message, { details: { sent: true } });
       }
+      if (['POST', 'DELETE'].includes(request.method) && status === 200 && saysError(body)) {
+        throw statusError(what, status, { body, username: connection.username });
+      }
       if (status < 300 || status === 304) {
         state.hasAnswered ||= typeof body !== 'string';
         return answer;
@@ -115,7 +124,8 @@ export function createRedfishClient(connection: RedfishConnection, options: Redf
     request: async ({ path, ...rest }) => {
       state.underWay += 1;
       try {
-        return await askKnown({ ...rest, path: requireOwnPath(path, connection.origin) });
+        const asked = requireOwnPath(path, connection.origin);
+        return { ...(await askKnown({ ...rest, path: asked })), asked };
       } finally {
         state.underWay -= 1;
         await leave();

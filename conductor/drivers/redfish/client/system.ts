@@ -24,6 +24,8 @@ export interface RedfishSystem {
   readonly clock: Clock;
   /** Paths of resources that are known to have no settings resource. */
   readonly withoutSettings: Set<string>;
+  /** Paths of Bios resources that have shown attributes. */
+  readonly withAttributes: Set<string>;
   path(signal: AbortSignal): Promise<string>;
   read(signal: AbortSignal): Promise<Resource<ComputerSystem>>;
 }
@@ -32,6 +34,7 @@ export interface RedfishSystem {
 export interface KnownSystem {
   found?: { readonly path: string; readonly atMs: number } | undefined;
   withoutSettings?: Set<string>;
+  withAttributes?: Set<string>;
 }
 
 /** For so long the only system is still the only one: a BMC takes its time for each of the two requests that show it. */
@@ -61,6 +64,7 @@ export function redfishSystem(
     client,
     clock,
     withoutSettings: (known.withoutSettings ??= new Set()),
+    withAttributes: (known.withAttributes ??= new Set()),
     path: find,
     read: async (signal) => {
       const tried = await find(signal);

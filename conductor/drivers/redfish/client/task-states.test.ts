@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { bmcMessage } from '#conductor/drivers/redfish/client/errors.ts';
 import { monitorOf } from '#conductor/drivers/redfish/client/task.ts';
-import { lookAtTask, taskStates } from '#conductor/drivers/redfish/client/task-states.ts';
+import { lookAtAnswer, lookAtTask, taskStates } from '#conductor/drivers/redfish/client/task-states.ts';
 
 /** DMTF's `TaskStatus` is a Health; a BMC may leave it out. */
 const statuses = ['OK', 'Warning', 'Critical', null, undefined] as const;
@@ -40,13 +40,18 @@ test.each(taskStates.flatMap((state) => statuses.map((status) => [state, status]
 
 test('a word that nobody has defined is no end, and neither is a page', () => {
   expect(look({ TaskState: 'AlmostDone' })).toBe('running');
-  expect(look('<html>starting</html>')).toBe('running');
+  expect(look('<html>starting</html>')).toBe('unclear');
+  expect(lookAtAnswer({ status: 200, body: '<html>starting</html>' }).state).toBe('unclear');
   expect(look(undefined, 202)).toBe('running');
 });
 
-test('what a monitor answers without a task is the answer of the operation', () => {
+test('what a request is answered without a task is its end; a monitor has to answer what was asked for', () => {
+  const body = { '@odata.id': '/redfish/v1/Systems/1/Storage/1/Volumes/1', Name: 'v' };
   expect(look(undefined, 204)).toBe('done');
-  expect(look({ '@odata.id': '/redfish/v1/Systems/1/Storage/1/Volumes/1', Name: 'v' })).toBe('done');
+  expect(lookAtTask({ status: 200, body }, true).state).toBe('done');
+  expect(look(body)).toBe('unclear');
+  expect(lookAtAnswer({ status: 200, body }).state).toBe('done');
+  expect(lookAtAnswer({ status: 202, body: undefined }).state).toBe('running');
 });
 
 test('an iDRAC that completes a task with status Critical has failed it, in its own words', () => {

@@ -1,4 +1,4 @@
-import { bmcMessage, withoutImages } from '#conductor/drivers/redfish/client/errors.ts';
+import { bmcMessage, isWithoutContent, saysSuccess, withoutImages } from '#conductor/drivers/redfish/client/errors.ts';
 import { Task } from '#conductor/drivers/redfish/client/schemas.ts';
 import type { RedfishAnswer } from '#conductor/drivers/redfish/client/transport.ts';
 
@@ -79,23 +79,37 @@ const phases: Readonly<Record<TaskState, Phase>> = {
   RebootFailed: 'failed',
 };
 
-/** `failed` carries the BMC's words. */
+/** `failed` carries the BMC's words; `unclear` = the answer says nothing of the task, nor that it has ended. */
 export type TaskLook =
-  | { readonly state: 'pending' | 'running' | 'done'; readonly percent: number | undefined }
+  | { readonly state: 'pending' | 'running' | 'done' | 'unclear'; readonly percent: number | undefined }
   | { readonly state: 'failed'; readonly why: string };
+
+type Answer = Pick<RedfishAnswer, 'status' | 'body'>;
+
+/** Judges the answer to a request itself: without a task in it, and without 202, it is the end of what was asked for. */
+export function lookAtAnswer(answer: Answer): TaskLook {
+  const look = lookAtTask(answer);
+  // a page is no answer of any operation
+  const isEnd = look.state === 'unclear' && typeof answer.body !== 'string';
+  return isEnd ? { state: 'done', percent: look.percent } : look;
+}
 
 /**
  * Judges what a BMC answered about a task: a monitor's 202 is a task at work, a task itself is always 200 and says how it
- * is; what a monitor answers without a task in it is the answer of the operation, which has ended (DSP0266, asynchronous
- * operations). Only `Completed` with a good status is success; a word that nobody has defined is no end.
+ * is. A monitor ends by the answer of the operation (DSP0266, asynchronous operations): 204, a message of success, or the
+ * resource that was asked for; whatever else has no word of a task in it is no end. Only `Completed` with a good status is
+ * success; a word that nobody has defined is no end.
+ * @param isResult whether it is the resource that the operation makes or changes
  */
-export function lookAtTask({ status, body }: Pick<RedfishAnswer, 'status' | 'body'>): TaskLook {
+export function lookAtTask({ status, body }: Answer, isResult = false): TaskLook {
   const task = Task.safeParse(body).data;
   const word = task?.TaskState ?? undefined;
   const percent = task?.PercentComplete ?? undefined;
-  // a page is no answer of any operation
-  const isAnswer = status !== 202 && typeof body !== 'string';
-  if (word === undefined) return { state: isAnswer ? 'done' : 'running', percent };
+  if (word === undefined) {
+    if (status === 202) return { state: 'running', percent };
+    const isAnswer = [200, 201].includes(status) && (isSuccess(body) || isResult);
+    return { state: status === 204 || isAnswer ? 'done' : 'unclear', percent };
+  }
   const phase = Object.hasOwn(phases, word) ? phases[word as TaskState] : 'running';
   if (phase === 'pending' || phase === 'running') return { state: phase, percent };
   const messages = task?.Messages ?? [];
@@ -109,6 +123,11 @@ export function lookAtTask({ status, body }: Pick<RedfishAnswer, 'status' | 'bod
   return { state: 'failed', why: `the BMC's task ended as ${ended}${text ? `: ${text}` : ''}` };
 }
 
+function isSuccess(body: unknown): boolean {
+  return isWithoutContent(body) && saysSuccess(body);
+}
+
+/** Whether it has not ended, as far as is known. */
 export function isOpen({ state }: TaskLook): boolean {
-  return state === 'pending' || state === 'running';
+  return state !== 'done' && state !== 'failed';
 }

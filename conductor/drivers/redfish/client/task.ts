@@ -1,15 +1,18 @@
+import { z } from 'zod';
 import { stoppedError } from '#conductor/drivers/call-deadline.ts';
 import type { RedfishClient } from '#conductor/drivers/redfish/client/client.ts';
-import { httpStatusOf, saysNothing } from '#conductor/drivers/redfish/client/errors.ts';
+import { httpStatusOf, isWithoutContent, saysNothing } from '#conductor/drivers/redfish/client/errors.ts';
 import { ownPath } from '#conductor/drivers/redfish/client/own-path.ts';
-import { Task } from '#conductor/drivers/redfish/client/schemas.ts';
-import { isOpen, lookAtTask, type TaskLook } from '#conductor/drivers/redfish/client/task-states.ts';
+import { Reference, Task } from '#conductor/drivers/redfish/client/schemas.ts';
+import { isOpen, lookAtAnswer, lookAtTask, type TaskLook } from '#conductor/drivers/redfish/client/task-states.ts';
 import type { RedfishAnswer } from '#conductor/drivers/redfish/client/transport.ts';
 import type { Clock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const firstPollMs = 50;
 const pollMs = 1000;
+/** Milliseconds of answers without a word of a task in them, after which a place that never had one is none. */
+const wordlessMs = 10_000;
 
 interface FollowOptions {
   readonly clock: Clock;
@@ -23,7 +26,7 @@ interface FollowOptions {
 /**
  * Follows the task of an accepted request to its end; any other answer is at its end already. A 202 that names no monitor
  * can't be followed: the caller's own confirmation has to do.
- * @returns whether the end was seen; not so of a task that was left pending, or that the BMC has forgotten
+ * @returns whether the end was seen; not so of a task that was left pending, that the BMC has forgotten, or that was none
  * @throws AppError `bmc_error` when the task failed, or when the BMC has forgotten it and the caller doesn't look itself
  */
 export async function finishTask(
@@ -33,9 +36,11 @@ export async function finishTask(
   options: FollowOptions,
 ): Promise<boolean> {
   const { clock, signal, leavePendingAfterMs = Number.POSITIVE_INFINITY } = options;
-  let look = lookAtTask(answer);
+  let look = lookAtAnswer(answer);
   let monitor = monitorOf(answer, client.origin);
+  let hasWord = Boolean(Task.safeParse(answer.body).data?.TaskState);
   let pendingMs = 0;
+  let unclearMs = 0;
   for (let waitMs = firstPollMs; monitor !== undefined && isOpen(look); waitMs = Math.min(waitMs * 2, pollMs)) {
     pendingMs = look.state === 'pending' ? pendingMs : 0;
     if (look.state === 'pending' && pendingMs >= leavePendingAfterMs) return false;
@@ -52,12 +57,34 @@ export async function finishTask(
         `${what}: the BMC has forgotten its task ${monitor}, so that nothing shows its end`,
       );
     }
-    look = lookAtTask(next);
+    const later = lookAtTask(next, isResult(next, answer, client.origin));
+    unclearMs = later.state === 'unclear' ? unclearMs + waitMs : 0;
+    // what has never been a task may be none
+    if (unclearMs >= wordlessMs && options.isLookedAt && !hasWord) return false;
+    if (later.state === 'unclear') continue;
+    look = later;
+    hasWord = true;
     monitor = monitorOf(next, client.origin) ?? monitor;
   }
   throwIfFailed(look, what);
   return !isOpen(look);
 }
+
+/**
+ * Judges whether a monitor's answer is, or names, the resource that a request has made, below the path it went to, or has
+ * changed: that itself, or the one that has the action.
+ */
+function isResult(next: RedfishAnswer, { asked }: RedfishAnswer, origin: string): boolean {
+  const bare = (path: string) => path.replace(/\?.*$/, '').replace(/\/+$/, '');
+  const place = bare((asked ?? '').replace(/\/Actions\/.*$/, ''));
+  const { '@odata.id': link, error } = Resource.safeParse(next.body).data ?? {};
+  const made = next.status === 201 && next.body === undefined ? next.headers['location'] : link;
+  const path = made === undefined || error !== undefined ? undefined : ownPath(made, origin);
+  if (place === '' || path === undefined || isWithoutContent(next.body)) return false;
+  return bare(path) === place || bare(path).startsWith(`${place}/`);
+}
+
+const Resource = Reference.extend({ error: z.unknown().optional() });
 
 /**
  * Looks once at the task of an accepted request: for work that the BMC takes up at the next reset, where the end can't be
@@ -70,13 +97,13 @@ export async function peekTask(
   what: string,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const look = lookAtTask(answer);
+  const look = lookAtAnswer(answer);
   throwIfFailed(look, what);
   if (!isOpen(look)) return true;
   const monitor = monitorOf(answer, client.origin);
   const next = monitor === undefined ? undefined : await lookAgain(client, monitor, signal);
   if (next === undefined || next === 'lost') return next === 'lost';
-  const later = lookAtTask(next);
+  const later = lookAtTask(next, isResult(next, answer, client.origin));
   throwIfFailed(later, what);
   return !isOpen(later);
 }

@@ -31,6 +31,8 @@ export interface RedfishAnswer {
   readonly headers: Readonly<Record<string, string>>;
   /** Parsed JSON whatever the content type says; else the text; `undefined` when empty. */
   readonly body: unknown;
+  /** The path that was asked, of an answer that the client has taken. */
+  readonly asked?: string;
 }
 
 /** One HTTP exchange without authentication, retries or judgement of the status. */
