@@ -91,3 +91,69 @@ test('it is said which entry of the node is no member', () => {
     'no member has the name x that members gives',
   );
 });
+
+test.each<[what: string, members: readonly ReturnType<typeof member>[], entries: EtcdCluster['members']]>([
+  ['a name of two members', [member('n1', '10.0.0.1'), member('n1', '10.0.0.2')], []],
+  ['a name of two members, whatever their hosts are', [member('n1', 'n1.a.org'), member('n1', 'n2.a.org')], []],
+  ['a first label of two hosts', [member('a', 'n1.a.org'), member('b', 'n1.b.org')], []],
+  ['a host of two members', [member('a', 'n1'), member('b', 'n1')], []],
+  ["a node that is one's name and another's host", [member('n1', '10.0.0.1'), member('b', 'n1')], []],
+  ['an entry that fits two', [member('x', '10.0.0.1'), member('x', '10.0.0.2')], [{ node: 'n1', name: 'x' }]],
+  ['an address of two', [member('x', '10.0.0.1'), member('y', '10.0.0.1')], [{ node: 'n1', address: '10.0.0.1' }]],
+  [
+    "an entry with one's name and another's address",
+    [member('x', '10.0.0.1'), member('y', '10.0.0.2')],
+    [{ node: 'n2', name: 'x', address: '10.0.0.2' }],
+  ],
+  [
+    "an entry with one's name and the address of one that has none",
+    [member('x', '10.0.0.1'), member('', '10.0.0.2')],
+    [{ node: 'n2', name: 'x', address: '10.0.0.2' }],
+  ],
+  [
+    "an entry with one's name and an address that it does not have",
+    [member('x', '10.0.0.1')],
+    [{ node: 'n1', name: 'x', address: '10.0.0.9' }],
+  ],
+  [
+    "an entry with one's address and a name that it does not have",
+    [member('x', '10.0.0.1')],
+    [{ node: 'n1', name: 'y', address: '10.0.0.1' }],
+  ],
+])('%s identifies none', (_what, members, entries) => {
+  const { own, unclear } = matchMembers(members, { members: entries }, 'n1', nodes);
+  expect({ own, unclear }).toEqual({ own: [], unclear: members });
+});
+
+test('name and address together tell two of one name apart', () => {
+  const members = [member('x', '10.0.0.1'), member('x', '10.0.0.2')];
+  const first = { node: 'n1', name: 'x', address: '10.0.0.1' };
+  expect(matchMembers(members, { members: [first] }, 'n1', nodes)).toEqual({
+    own: [members[0]],
+    unclear: [members[1]],
+  });
+  const both = [first, { node: 'n2', name: 'x', address: '10.0.0.2' }];
+  expect(matchMembers(members, { members: both }, 'n1', nodes)).toEqual({ own: [members[0]], unclear: [] });
+  // it has not started
+  const [unnamed, entry] = [member('', '10.0.0.1'), { node: 'n1', name: 'x', address: '10.0.0.1' }];
+  expect(matchMembers([unnamed], { members: [entry] }, 'n1', nodes)).toEqual({ own: [unnamed], unclear: [] });
+});
+
+test('it is said why a name or an entry identifies none', () => {
+  const members = [
+    { id: '1', name: 'n3', peerUrls: ['https://10.0.0.3:2380'] },
+    { id: '2', name: 'n3', peerUrls: ['https://10.0.0.4:2380'] },
+    { id: '3', name: 'x', peerUrls: ['https://10.0.0.5:2380'] },
+  ] as unknown as ClusterMember[];
+  const said = (entries: EtcdCluster['members'], unclear = members) =>
+    describeUnclear({ unclear, members, entries }, 'n4');
+  expect(said([], members.slice(0, 2))).toBe('nothing says on which node n3, n3 runs (2 members have the name n3)');
+  expect(said([{ node: 'n3', name: 'n3' }], members.slice(0, 2))).toBe(
+    'nothing says on which node n3, n3 runs (2 members have the name n3; ' +
+      'the name n3 that members gives for n3 is that of several members)',
+  );
+  expect(said([{ node: 'n4', name: 'x', address: '10.0.0.4' }], members.slice(1))).toBe(
+    'nothing says on which node n3, x runs (2 members have the name n3; ' +
+      'the name x and the address 10.0.0.4 that members gives for n4 are not those of one member)',
+  );
+});

@@ -7,15 +7,16 @@ type Entry = EtcdCluster['members'][number];
 export interface MemberMatch<Member> {
   readonly own: readonly Member[];
   /**
-   * Members of which nothing says where they run: any might be the node's. An entry that names the node and matches no
-   * member excuses none of them: it may be mistyped.
+   * Members of which nothing, or no one thing, says where they run: any might be the node's. An entry that names the node
+   * and matches no member excuses none of them: it may be mistyped.
    */
   readonly unclear: readonly Member[];
 }
 
 /**
  * Finds the members that run on each node: by the document's `members`, else by the member's name and the hosts in its peer URLs
- * (`n1`, `n1.example.org`), which must not name two. Pure.
+ * (`n1`, `n1.example.org`), which must not name two. A name or an address that two members have identifies neither, and an
+ * entry neither whose name and address are not those of one member. Pure.
  * @param nodes all of the site
  */
 export function matchMembers<Member extends Matched>(
@@ -24,7 +25,7 @@ export function matchMembers<Member extends Matched>(
   node: string,
   nodes: ReadonlySet<string>,
 ): MemberMatch<Member> {
-  const places = members.map((member) => ({ member, place: placeOf(member, entries, nodes) }));
+  const places = members.map((member) => ({ member, place: placeOf(member, { members, entries, nodes }) }));
   return {
     own: places.filter(({ place }) => place === node).map(({ member }) => member),
     unclear: places.filter(({ place }) => place === undefined).map(({ member }) => member),
@@ -32,7 +33,8 @@ export function matchMembers<Member extends Matched>(
 }
 
 /**
- * Writes `nothing says on which node etcd-0 runs`, and which entries that name the node are no member's; for people. Pure.
+ * Writes `nothing says on which node etcd-0 runs`, and why: names of several members, entries that are not those of one, and
+ * entries that name the node and are no member's; for people. Pure.
  */
 export function describeUnclear(
   { unclear, members, entries }: UnclearMembers,
@@ -43,8 +45,28 @@ export function describeUnclear(
     members,
     entries.filter((entry) => entry.node === node),
   );
-  const remark = unmatched.length === 0 ? '' : ` (${describeUnmatched(unmatched)})`;
+  const torn = entries.filter((entry) => isAboutSome(entry, members) && !findMeant(entry, members));
+  const remarks = [
+    ...describeShared(unclear, members),
+    ...torn.map(describeTorn),
+    ...(unmatched.length === 0 ? [] : [describeUnmatched(unmatched)]),
+  ];
+  const remark = remarks.length === 0 ? '' : ` (${remarks.join('; ')})`;
   return `nothing says on which node ${unclear.map(nameMember).join(', ')} runs${remark}`;
+}
+
+function describeTorn(entry: Entry): string {
+  const marks = marksOf(entry);
+  const are = marks.length === 1 ? 'is that of several members' : 'are not those of one member';
+  return `${marks.join(' and ')} that members gives${placeIn(entry)} ${are}`;
+}
+
+function describeShared(unclear: readonly Matched[], members: readonly Matched[]): string[] {
+  const names = new Set(unclear.map(({ name }) => name).filter(Boolean));
+  return [...names].flatMap((name) => {
+    const { length } = members.filter((member) => member.name === name);
+    return length > 1 ? [`${length} members have the name ${name}`] : [];
+  });
 }
 
 interface UnclearMembers {
@@ -55,40 +77,91 @@ interface UnclearMembers {
 
 /** Entries of the document that are no member's: mistyped, or their member is gone or not there yet. Pure. */
 export function findUnmatched(members: readonly Matched[], entries: readonly Entry[]): readonly Entry[] {
-  return entries.filter((entry) => !members.some((member) => isMeant(entry, member)));
+  return entries.filter((entry) => !isAboutSome(entry, members));
 }
 
 /** Writes `no member has the name etcd-a or the address 192.0.2.1 that members gives for n1`; for people. Pure. */
 export function describeUnmatched(entries: readonly Entry[]): string {
   return entries
-    .map(({ node, name, address }) => {
-      const marks = [
-        ...(name === undefined ? [] : [`the name ${name}`]),
-        ...(address === undefined ? [] : [`the address ${address}`]),
-      ];
-      return `no member has ${marks.join(' or ')} that members gives${node === undefined ? '' : ` for ${node}`}`;
-    })
+    .map((entry) => `no member has ${marksOf(entry).join(' or ')} that members gives${placeIn(entry)}`)
     .join('; ');
 }
 
+function marksOf({ name, address }: Entry): string[] {
+  return [
+    ...(name === undefined ? [] : [`the name ${name}`]),
+    ...(address === undefined ? [] : [`the address ${address}`]),
+  ];
+}
+
+function placeIn({ node }: Entry): string {
+  return node === undefined ? '' : ` for ${node}`;
+}
+
+interface Known<Member> {
+  readonly members: readonly Member[];
+  readonly entries: readonly Entry[];
+  readonly nodes: ReadonlySet<string>;
+}
+
 /** Returns a node's name; `null` = on none of the site's; `undefined` = nothing, or no one thing, says it. */
-function placeOf(member: Matched, entries: readonly Entry[], nodes: ReadonlySet<string>): string | null | undefined {
-  const [first, ...others] = entries.filter((entry) => isMeant(entry, member));
-  if (first) return others.every((entry) => entry.node === first.node) ? (first.node ?? null) : undefined;
+function placeOf<Member extends Matched>(member: Member, known: Known<Member>): string | null | undefined {
+  const { members, entries, nodes } = known;
+  const about = entries.flatMap((entry) => {
+    if (!isAbout(entry, member)) return [];
+    const meant = findMeant(entry, members);
+    // another has all that the entry says
+    if (meant && meant !== member) return [];
+    return [meant && (entry.node ?? null)];
+  });
+  if (about.length > 0) return theOnly(about);
+  const own = nodesNamed(member, nodes);
+  const others = members.filter((each) => each !== member).flatMap((each) => nodesNamed(each, nodes));
+  return own.some((node) => others.includes(node)) ? undefined : theOnly(own);
+}
+
+function theOnly<Value>(values: readonly Value[]): Value | undefined {
+  const [first, ...others] = new Set(values);
+  return others.length === 0 ? first : undefined;
+}
+
+/** Lists nodes that have the member's name, or a host of its peer URLs. */
+function nodesNamed(member: Matched, nodes: ReadonlySet<string>): string[] {
   const hosts = member.peerUrls.map(hostOf);
   const labels = hosts.flatMap((host) => (literalAddress(host) === undefined ? host.split('.').slice(0, 1) : []));
   // n1.example.org may be a node's whole name, and n1 another's
   const named = nodesAt(nodes, hosts);
-  const places = new Set([
-    ...(nodes.has(member.name) ? [member.name] : []),
-    ...(named.length > 0 ? named : nodesAt(nodes, labels)),
-  ]);
-  return places.size === 1 ? [...places][0] : undefined;
+  return [...(nodes.has(member.name) ? [member.name] : []), ...(named.length > 0 ? named : nodesAt(nodes, labels))];
 }
 
-function isMeant({ name, address }: Entry, member: Matched): boolean {
-  if (name !== undefined && name === member.name) return true;
-  return address !== undefined && member.peerUrls.map(hostOf).includes(hostOf(`http://${bracketed(address)}`));
+/**
+ * Finds the one member that has all that an entry says; else the one that has some of it, as long as nothing speaks against
+ * it: a member that has not started may have any name.
+ */
+function findMeant<Member extends Matched>(entry: Entry, members: readonly Member[]): Member | undefined {
+  const some = members.filter((member) => isAbout(entry, member));
+  const whole = some.filter((member) => fitsOf(entry, member).every((fit) => fit === true));
+  const [first, ...others] = whole.length > 0 ? whole : some;
+  return first && others.length === 0 && !fitsOf(entry, first).includes(false) ? first : undefined;
+}
+
+function isAboutSome(entry: Entry, members: readonly Matched[]): boolean {
+  return members.some((member) => isAbout(entry, member));
+}
+
+function isAbout(entry: Entry, member: Matched): boolean {
+  return fitsOf(entry, member).includes(true);
+}
+
+/** Compares each of the entry's marks with the member's; `undefined` = the member has none yet. */
+function fitsOf({ name, address }: Entry, member: Matched): readonly (boolean | undefined)[] {
+  const hosts = member.peerUrls.map(hostOf);
+  return [
+    ...(name === undefined ? [] : [member.name === '' ? undefined : member.name === name]),
+    ...(address === undefined
+      ? []
+      : [hosts.length === 0 ? undefined : hosts.includes(hostOf(`http://${bracketed(address)}`))]),
+  ];
 }
 
 function nodesAt(nodes: ReadonlySet<string>, hosts: readonly string[]): readonly string[] {

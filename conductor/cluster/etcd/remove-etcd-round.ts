@@ -6,7 +6,12 @@ import { mayPass } from '#conductor/cluster/etcd/etcd-fault.ts';
 import { etcdStableRound } from '#conductor/cluster/etcd/etcd-health.ts';
 import type { EtcdWork } from '#conductor/cluster/etcd/etcd-work.ts';
 import { firstAnswer, lookAtCluster } from '#conductor/cluster/etcd/look-at-cluster.ts';
-import { describeUnclear, matchMembers } from '#conductor/cluster/etcd/match-members.ts';
+import {
+  describeUnclear,
+  describeUnmatched,
+  findUnmatched,
+  matchMembers,
+} from '#conductor/cluster/etcd/match-members.ts';
 import { aloneWithCluster, type EtcdContext, withCluster } from '#conductor/cluster/etcd/open-cluster.ts';
 import { planRemoval, type RemovalPlan } from '#conductor/cluster/etcd/plan-removal.ts';
 import type { Journal } from '#conductor/cluster/journal.ts';
@@ -47,7 +52,9 @@ export async function removeEtcdRound(context: EtcdContext, work: EtcdWork): Pro
     clusters.map(async (cluster, index): Promise<Round> => {
       const look = looks[index];
       if (look instanceof AppError) return waitingFor(cluster.name, errorChain(look));
-      return look?.plan.act === 'nothing' ? nothingThere(cluster, work.node) : removeFrom(context, cluster, work);
+      return look?.plan.act === 'nothing'
+        ? nothingThere(cluster, look.view, work.node)
+        : removeFrom(context, cluster, work);
     }),
   );
   return joinRounds(rounds);
@@ -96,7 +103,10 @@ async function actUntilGone(
   for (let looks = 0; looks < maxLooks; looks += 1) {
     const { view, plan } = await lookFor(client, cluster, work);
     if (plan.act === 'nothing')
-      return { state: 'done', messages: messages.length > 0 ? messages : nothingThere(cluster, work.node).messages };
+      return {
+        state: 'done',
+        messages: messages.length > 0 ? messages : nothingThere(cluster, view, work.node).messages,
+      };
     if (plan.act === 'refuse') {
       if (!plan.mayPass) throw refused(work.node, [...messages, inTheWay(cluster.name, plan.reason)]);
       ({ reason } = plan);
@@ -183,9 +193,21 @@ function inTheWay(cluster: string, reason: string): RoundMessage {
   };
 }
 
-function nothingThere({ name }: EtcdCluster, node: string): Round {
-  const message = `no member of ${name} runs on ${node}`;
-  return { state: 'done', messages: [{ message, error: false, kind: 'EtcdCluster', name }] };
+/** Names entries of the node that no member fits besides: one that is mistyped says nothing of where its member runs. */
+function nothingThere({ name, members: entries }: EtcdCluster, { members }: ClusterView, node: string): Round {
+  const unmatched = findUnmatched(
+    members,
+    entries.filter((entry) => entry.node === node),
+  );
+  const texts = [
+    `no member of ${name} runs on ${node}`,
+    ...(unmatched.length === 0
+      ? []
+      : [
+          `warning: etcd cluster ${name}: ${describeUnmatched(unmatched)}: correct it, or drop it if the member has left`,
+        ]),
+  ];
+  return { state: 'done', messages: texts.map((message) => ({ message, error: false, kind: 'EtcdCluster', name })) };
 }
 
 function waitingFor(cluster: string, reason: string): Round {

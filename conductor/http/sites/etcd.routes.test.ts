@@ -115,6 +115,20 @@ describe('POST /nodes/{node_id}/remove-etcd', () => {
     },
   );
 
+  test('an entry of the node that no member fits is warned of', async () => {
+    const n1 = '{node: n1, name: n1}';
+    const revision = await commit(cluster(`, members: [${n1}, {node: n2, address: 192.0.2.44}]`));
+    expect(await ask('POST', '/nodes/n2/remove-etcd', design(revision))).toEqual([
+      200,
+      'Success',
+      'no member of kubernetes runs on n2',
+      'warning: etcd cluster kubernetes: no member has the address 192.0.2.44 that members gives for n2: ' +
+        'correct it, or drop it if the member has left',
+    ]);
+    const others = await commit(cluster(`, members: [${n1}, {node: n3, name: n3}]`), ['n1', 'n2', 'n3']);
+    expect(await ask('POST', '/nodes/n2/remove-etcd', design(others))).toHaveLength(3);
+  });
+
   test('what is wrong with the request', async () => {
     const revision = await commit(cluster());
     const path = '/nodes/n1/remove-etcd';
