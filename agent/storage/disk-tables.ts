@@ -54,7 +54,7 @@ export function isExtended({ type }: Pick<MbrEntry, 'type'>): boolean {
 }
 
 /**
- * The entries in use of an MBR, as Linux counts them: those with a size.
+ * The entries in use of an MBR, as Linux counts them: those with a size, and any that protects a GPT.
  * @returns `none` when the first sector is no MBR, nor a file system's boot sector, which may be signed alike; `unknown` when it is
  * signed and has entries that Linux takes for none
  */
@@ -68,7 +68,7 @@ function readMbr(head: Buffer): readonly MbrEntry[] | 'none' | 'unknown' {
       start: head.readUInt32LE(at + 8),
       sectors: head.readUInt32LE(at + 12),
     }))
-    .filter(({ sectors }) => sectors > 0);
+    .filter(({ sectors, type }) => sectors > 0 || type === protectiveType);
 }
 
 /**
@@ -111,9 +111,13 @@ export type Tables =
 export function readTables(head: Buffer): Tables {
   const found = readMbr(head);
   const mbr = typeof found === 'string' ? [] : found;
-  const isLeftOver = mbr.length > 0 && !mbr.some(({ type }) => type === protectiveType);
+  const isProtective = mbr.some(({ type }) => type === protectiveType);
+  const isLeftOver = mbr.length > 0 && !isProtective;
   const sizes = isLeftOver ? [] : sectorSizes.filter((size) => isGptHeader(head, size));
   if (sizes.length > 0) return { kind: 'gpt', gpts: sizes.map((size) => readGpt(head, size)), mbr };
+  // Linux reads no MBR beside such an entry either (block/partitions/msdos.c)
+  if (isProtective)
+    return { kind: 'unknown', is: 'a protective MBR (an entry of type 0xEE) without a GPT that can be read behind it' };
   if (mbr.length > 0) return { kind: 'msdos', mbr };
   const other = otherTables.find(({ at, magic }) => head.toString('latin1', at, at + magic.length) === magic);
   if (other) return { kind: 'unknown', is: other.is };

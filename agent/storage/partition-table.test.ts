@@ -8,6 +8,13 @@ function disk(write: (head: Buffer) => void): Buffer {
   return head;
 }
 
+/** Writes an entry for a GPT into the slot there. */
+function protect(head: Buffer, at: number, sectors = 1000): void {
+  head[at + 4] = 0xee;
+  head.writeUInt32LE(1, at + 8);
+  head.writeUInt32LE(sectors, at + 12);
+}
+
 test.each([
   [
     'GPT for 512 byte sectors',
@@ -40,6 +47,20 @@ test.each([
     { kind: 'unknown', hasBootCode: false },
   ],
   ['an Apple partition map', disk((head) => head.write('PM\0\0', 512)), { kind: 'unknown', hasBootCode: false }],
+  [
+    'an MBR that protects a GPT that is not there',
+    disk((head) => protect(head, 446)),
+    { kind: 'unknown', hasBootCode: false },
+  ],
+  [
+    'a protective entry of no length beside a partition',
+    disk((head) => {
+      protect(head, 462, 0);
+      head[450] = 0x83;
+      head.writeUInt32LE(2048, 458);
+    }),
+    { kind: 'unknown', hasBootCode: false },
+  ],
   ['an empty disk', Buffer.alloc(8192), { kind: 'none', hasBootCode: false }],
   ['less than a sector', Buffer.alloc(100), { kind: 'none', hasBootCode: false }],
 ])('%s', (_name, head, expected) => {

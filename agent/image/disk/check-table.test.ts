@@ -150,6 +150,11 @@ describe('a GPT', () => {
       changed((bytes) => bytes.writeUInt8(1, 1024 + 40)),
       /damaged: the checksum of its entries/,
     ],
+    [
+      'it is not behind the MBR that protects it',
+      changed((bytes) => bytes.fill(0, 512)),
+      /a protective MBR .* without a GPT/,
+    ],
     ['nothing protects it', changed((bytes) => bytes.fill(0, 446, 510)), /has no protective MBR/],
     ['it has no partition', makeHead({ ...image, partitions: [] }), /has no partition in it/],
     [
