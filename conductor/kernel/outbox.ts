@@ -11,7 +11,8 @@ export const webhookEvents = {
     'Power was asked for, has changed or was found changed: `power_state`, `target_power_state`, `event`.',
   'node.maintenance': 'Maintenance began or ended: `maintenance`, `reason`, `fault`.',
   'node.flow_started': 'A flow has begun: `flow`, `kind`.',
-  'node.flow_succeeded': 'A flow has ended well: `flow`, `kind`, `seconds`.',
+  'node.flow_succeeded':
+    'A flow has ended well: `flow`, `kind`, `seconds`, `warning` where that does not mean all (a cleaning that erased nothing).',
   'node.flow_failed': 'A flow has ended in failure, or was aborted: `flow`, `kind`, `state`, `seconds`, `error`.',
   'node.step_failed': 'A step has failed: `flow`, `kind`, `step`, `error`.',
   'allocation.state':

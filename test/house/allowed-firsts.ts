@@ -56,7 +56,6 @@ export const allowedFirsts: Allowed = {
     5,
     'any healthy one; others of another cluster are refused; words of a message',
   ],
-  'conductor/cluster/etcd/match-members.ts': [1, 'one, or it is nowhere'],
   'conductor/cluster/etcd/plan-removal.ts': [2, 'sorted: the turn of one after the other'],
   'conductor/cluster/kubernetes/client/node-labels.ts': [2, 'Gt and Lt have one value, by the API'],
   'conductor/cluster/kubernetes/client/objects.ts': [1, 'any one is refused, and named'],
@@ -91,7 +90,7 @@ export const allowedFirsts: Allowed = {
   ],
   'conductor/flows/engine/act-on-step.ts': [1, 'our own table of steps'],
   'conductor/flows/engine/find-step.ts': [2, 'our own table of steps'],
-  'conductor/flows/engine/finish-flow.ts': [1, 'of several writes of our own'],
+  'conductor/flows/engine/finish-flow.ts': [2, 'of several writes of our own; the last ramdisk that was asked'],
   'conductor/flows/engine/node-worker.ts': [1, 'of several reads of our own'],
   'conductor/flows/engine/post-step-hooks.ts': [
     2,

@@ -6,9 +6,9 @@ import { readPlan, requireSamePlan } from '#conductor/flows/plan/read-plan.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import { flowKinds } from '#conductor/model/flows/flow-kinds.ts';
 import { isEnded } from '#conductor/model/flows/flow-states.ts';
-import { type PlannedStep, stepKey } from '#conductor/model/flows/planned-step.ts';
+import { type PlanFacts, type PlannedStep, stepKey } from '#conductor/model/flows/planned-step.ts';
 import { refreshInventory } from '#conductor/nodes/inspection/inventory-store.ts';
-import { errorCode } from '#shared/errors/app-error.ts';
+import { AppError, errorCode } from '#shared/errors/app-error.ts';
 import { type StepKind, stepKinds } from '#shared/wire/step.ts';
 
 /** Asks the agent for its steps and plans the rest of the flow again. */
@@ -30,6 +30,7 @@ export async function planWithAgent(context: StepContext): Promise<ConductorStep
   const plan = await markRefusals({ isRepeated: false }, async () => {
     const read = await context.ask(readPlan(context, node, request, advertised));
     await requireSamePlan(read, flow.planHash, { disksAreNew: true });
+    if (lacksExtension) requireStepsSet(read.steps, read.facts.priorities);
     return read;
   });
   return {
@@ -41,6 +42,23 @@ export async function planWithAgent(context: StepContext): Promise<ConductorStep
     plan: await stillToRun(context, plan.steps),
     hardwareManagerVersion: version,
   };
+}
+
+/**
+ * Holds the operator's priorities against the steps there are: one set above 0 is asked for by name, and an erasure that
+ * was asked for and can't be is no cleaning.
+ * @throws AppError `not_supported` naming the steps
+ */
+function requireStepsSet(steps: readonly PlannedStep[], priorities: PlanFacts['priorities']): void {
+  const planned = new Set(steps.map(stepKey));
+  const asked = [...(priorities ?? [])].filter(([, priority]) => priority > 0).map(([key]) => key);
+  const missing = asked.filter((key) => !planned.has(key));
+  if (missing.length === 0) return;
+  throw new AppError(
+    'not_supported',
+    `nothing was erased: BATON_CLEAN_STEP_PRIORITIES asks for ${missing.join(', ')}, and the agent has no extension clean: ` +
+      'give the node a newer ramdisk, or one built with it',
+  );
 }
 
 /**

@@ -23,10 +23,15 @@ export async function endFlow(
   context: Pick<EngineContext, 'clock' | 'config'>,
   tx: Transaction,
   flow: FlowRow,
-  end: { readonly state: 'succeeded' | 'failed' | 'aborted'; readonly error?: string },
+  end: {
+    readonly state: 'succeeded' | 'failed' | 'aborted';
+    readonly error?: string;
+    /** Something that success does not mean: `nothing was erased: …`. */
+    readonly warning?: string | undefined;
+  },
 ): Promise<void> {
   const now = context.clock.now();
-  const { state, error } = end;
+  const { state, error, warning } = end;
   const ended = updateFlow(tx, flow.uuid, {
     state,
     endedAt: now,
@@ -36,12 +41,13 @@ export async function endFlow(
   const notified = flow.actionId === null ? Promise.resolve() : notifyRunners(tx);
   const seconds = Math.max(0, Math.round((now.getTime() - flow.startedAt.getTime()) / 1000));
   const reason = error ?? flow.error;
-  const about = { flow: flow.uuid, kind: flow.kind, seconds };
+  const said = state === 'succeeded' ? warning : reason;
+  const about = { flow: flow.uuid, kind: flow.kind, seconds, ...(warning === undefined ? {} : { warning }) };
   const noted = addHistory(tx, {
     nodeUuid: flow.nodeUuid,
-    severity: state === 'failed' ? 'ERROR' : 'INFO',
+    severity: state === 'failed' || warning !== undefined ? 'ERROR' : 'INFO',
     eventType: 'flow',
-    event: `${flow.kind} ${state} after ${seconds} s${state === 'succeeded' || !reason ? '' : `: ${reason}`}`,
+    event: `${flow.kind} ${state} after ${seconds} s${said === undefined || said === null ? '' : `: ${said}`}`,
     conductor: context.config.conductorName,
     user: flow.requestedBy ?? undefined,
     notify:

@@ -17,6 +17,7 @@ import type { FlowKind } from '#conductor/model/flows/flow-kind.ts';
 import { flowKinds } from '#conductor/model/flows/flow-kinds.ts';
 import { isCleaningUp } from '#conductor/model/flows/flow-states.ts';
 import { stepTitle } from '#conductor/model/flows/planned-step.ts';
+import type { JsonObject } from '#conductor/model/json-object.ts';
 import { nextProvisionState } from '#conductor/model/provision-states.ts';
 import { applyEvent } from '#conductor/nodes/change/apply-event.ts';
 import { writeMaintenance } from '#conductor/nodes/change/change-node.ts';
@@ -164,7 +165,7 @@ export async function endFinished(
   } else if (isCleaningUp(work.flow.state)) {
     await updateNode(tx, node.uuid, change);
     await endInFailure(context, tx, { ...work, node });
-  } else await endInSuccess(context, tx, { node, flow: work.flow, change: { ...change, ...changeBy(work.flow) } });
+  } else await endInSuccess(context, tx, { ...work, node, change: { ...change, ...changeBy(work.flow) } });
 }
 
 /** Explains why a wipe does not settle the node's pending wipe: without a machine there is no proof. */
@@ -179,13 +180,13 @@ async function whyUnpaid(tx: Transaction, node: NodeRow, flow: FlowRow): Promise
 async function endInSuccess(
   context: EngineContext,
   tx: Transaction,
-  { node, flow, change }: { readonly node: NodeRow; readonly flow: FlowRow; readonly change: NodeChange },
+  { node, flow, steps, change }: Omit<FinishedWork, 'lease'> & { readonly change: NodeChange },
 ): Promise<void> {
   const kind = flowKinds[flow.kind];
   const conductor = context.config.conductorName;
   const event = flow.kind === 'clean' || flow.kind === 'wipe' ? cleanedEvent(node, flow) : kind.events.done;
   if (flow.kind === 'wipe') await noteWipe(context, tx, { node, flow });
-  const ended = endFlow(context, tx, flow, { state: 'succeeded' });
+  const ended = endFlow(context, tx, flow, { state: 'succeeded', warning: whyNotErased(flow, steps) });
   // started by an older release that does not support wipes
   const isUnwiped = flow.kind === 'clean' && node.owedWipe !== null;
   if (!event || isUnwiped) {
@@ -207,6 +208,16 @@ async function endInSuccess(
   const rests = wipes && (await restBeforeWipe(tx, { node: moved, flow, conductor }));
   if (!rests) await followWith(tx, { node, flow, kind: wipes ? 'wipe' : 'clean' });
 }
+
+/** Explains why an automated cleaning has erased nothing, for those who take the node for erased. */
+function whyNotErased({ kind }: FlowRow, steps: readonly FlowStepRow[]): string | undefined {
+  // a restarted cleaning has asked another ramdisk
+  const gathered = steps.findLast(({ output }) => (output as JsonObject | null)?.['agent_steps'] !== undefined)?.output;
+  const lacks = kind === 'clean' && (gathered as JsonObject | undefined)?.['agent_lacks_extension'] === 'clean';
+  return lacks ? `nothing was erased by the agent, which has no extension clean: ${oldRamdisk}` : undefined;
+}
+
+const oldRamdisk = 'the ramdisk is too old, or was built without it';
 
 async function noteWipe(
   context: EngineContext,

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { webhookDeliveries } from '#conductor/kernel/db/schema/webhook.ts';
 import { silentLog } from '#shared/log.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import { createOldAgent, type OldAgent } from '#test/simulators/node/old-agent.ts';
@@ -13,11 +14,10 @@ let conductor: ConductorInProcess;
 let operator: Operator;
 const machines: SimulatedNode[] = [];
 
+const settings = { BATON_REQUIRE_AGENT_TLS: 'false', BATON_HEARTBEAT_TIMEOUT: '2' };
+
 beforeAll(async () => {
-  conductor = await startConductorInProcess({
-    log: silentLog,
-    settings: { BATON_REQUIRE_AGENT_TLS: 'false', BATON_HEARTBEAT_TIMEOUT: '2' },
-  });
+  conductor = await startConductorInProcess({ log: silentLog, settings });
   operator = createOperator(conductor.url);
 });
 afterAll(async () => {
@@ -33,9 +33,10 @@ interface Stage {
   readonly ask: (verb: string, more?: Record<string, unknown>) => Promise<{ state: unknown; error: string }>;
 }
 
-async function open(name: string, agent: OldAgent): Promise<Stage> {
+async function open(name: string, agent: OldAgent, { url } = conductor): Promise<Stage> {
+  const operator = createOperator(url);
   const machine = await startSimulatedNode({
-    conductorUrl: () => conductor.url,
+    conductorUrl: () => url,
     mac: `52:54:00:00:0a:${(machines.length + 16).toString(16)}`,
     plainHttp: true,
     startProxy: agent.startProxy,
@@ -59,8 +60,8 @@ async function open(name: string, agent: OldAgent): Promise<Stage> {
 }
 
 const namesOf = ({ sent }: OldAgent): string[] => sent.map(({ name }) => name);
-const setAutomatedClean = (name: string, value: boolean) =>
-  operator.call('PATCH', `/v1/nodes/${name}`, [{ op: 'add', path: '/automated_clean', value }]);
+const setAutomatedClean = (name: string, value: boolean, at: Operator = operator) =>
+  at.call('PATCH', `/v1/nodes/${name}`, [{ op: 'add', path: '/automated_clean', value }]);
 
 describe.each([
   ['deploy', ['deploy']],
@@ -133,6 +134,77 @@ describe.each([
   });
 });
 
+/** Texts of the node's history that say how cleanings have ended, with their severity. */
+async function endsOfCleanings(name: string): Promise<string[]> {
+  const { history } = (await operator.call('GET', `/v1/nodes/${name}/history?detail=true`)) as unknown as {
+    history: { severity: string; event: string }[];
+  };
+  return history
+    .filter(({ event }) => /^(clean|wipe) /.test(event))
+    .map(({ severity, event }) => `${severity} ${event}`);
+}
+
+const nothingErased =
+  /^ERROR clean succeeded after \d+ s: nothing was erased by the agent, which has no extension clean: the ramdisk is too old/;
+
+test('a cleaning that could erase nothing says so in the history, the event and the plan', async () => {
+  const { name, machine, ask } = await open('erases-nothing', await createOldAgent(['clean']));
+  const hook = { url: 'http://127.0.0.1:1/', events: ['node.flow_succeeded'] };
+  await operator.call('POST', '/v1/webhooks', { name: 'hook', ...hook });
+  await ask('manage');
+  await setAutomatedClean(name, true);
+  expect(await ask('provide')).toMatchObject({ state: 'available' });
+  expect(machine.disk).toEqual([]);
+  expect(await endsOfCleanings(name)).toEqual([expect.stringMatching(nothingErased)]);
+  const sent = await conductor.context().db.select({ body: webhookDeliveries.body }).from(webhookDeliveries);
+  expect(sent.map(({ body }) => body)).toContainEqual(
+    expect.objectContaining({
+      data: expect.objectContaining({
+        kind: 'clean',
+        warning: expect.stringMatching(/^nothing was erased/) as unknown,
+      }) as unknown,
+    }),
+  );
+  await ask('manage');
+  const plan = await operator.call('POST', `/v1/nodes/${name}/plan`, { target: 'provide' });
+  expect(plan).toMatchObject({
+    warnings: expect.arrayContaining(['The agent has no clean steps: it erases nothing.']) as unknown,
+  });
+});
+
+test('a cleaning that was asked by name to erase, and can’t, fails', async () => {
+  const strict = await startConductorInProcess({
+    log: silentLog,
+    settings: { ...settings, BATON_CLEAN_STEP_PRIORITIES: 'deploy.erase_devices:10,deploy.erase_devices_metadata:0' },
+  });
+  try {
+    const { name, machine, ask } = await open('asked-to-erase', await createOldAgent(['clean']), strict);
+    await ask('manage');
+    await setAutomatedClean(name, true, createOperator(strict.url));
+    expect(await ask('provide')).toMatchObject({
+      state: 'clean failed',
+      error: expect.stringContaining(
+        'nothing was erased: BATON_CLEAN_STEP_PRIORITIES asks for deploy.erase_devices, and the agent has no extension clean',
+      ) as unknown,
+    });
+    expect(machine.disk).toEqual([]);
+    const whole = await open('asked-to-erase-and-can', await createOldAgent(['service']), strict);
+    await whole.ask('manage');
+    await setAutomatedClean(whole.name, true, createOperator(strict.url));
+    expect(await whole.ask('provide')).toMatchObject({ state: 'available' });
+  } finally {
+    await strict.close();
+  }
+});
+
+test('one that could erase says nothing of it', async () => {
+  const { name, ask } = await open('erases', await createOldAgent(['service']));
+  await ask('manage');
+  await setAutomatedClean(name, true);
+  expect(await ask('provide')).toMatchObject({ state: 'available' });
+  expect(await endsOfCleanings(name)).toEqual([expect.stringMatching(/^INFO clean succeeded after \d+ s$/)]);
+});
+
 test('an old agent is told where the partitions are that it has just written', async () => {
   const { name, agent, ask } = await open('partitions', await createOldAgent(['deploy']));
   const image = { image_type: 'partition', root_gb: 5, image_checksum: 'a'.repeat(64) };
@@ -178,6 +250,20 @@ test('a step that the old agent does not have is refused before anything is writ
   expect(refused).toMatchObject({ state: 'deploy failed' });
   expect(refused.error).toContain('no step deploy.prepare_disks: neither the conductor nor the agent has it');
   expect(namesOf(agent)).not.toContain('standby.prepare_image');
+});
+
+test('an agent without the extension clean wipes nothing: the machine is not given away, and no receipt is signed', async () => {
+  const { name, machine, ask } = await open('wipes-nothing', await createOldAgent(['clean']));
+  await ask('manage');
+  await setAutomatedClean(name, false);
+  expect(await ask('provide')).toMatchObject({ state: 'available' });
+  expect(await ask('active')).toMatchObject({ state: 'active' });
+  const written = machine.disk.length;
+  const wiped = await ask('deleted', { wipe: {} });
+  expect(wiped).toMatchObject({ state: 'clean failed' });
+  expect(wiped.error).toContain("nothing was touched: the agent's step deploy.erase_devices is missing");
+  expect(machine.disk.slice(written)).toEqual([]);
+  expect(await operator.call('GET', `/api/v1.0/receipts?node=${name}`)).toMatchObject({ receipts: [] });
 });
 
 describe('an agent whose hardware manager fails with a KeyError', () => {

@@ -257,6 +257,9 @@ export function planWarnings(
       : []),
     ...(asksAgain ? warnOfEarlySteps(kind, steps) : []),
     ...warnOfPriorities(plan.facts),
+    ...(request.kind === 'clean' && facts.advertised?.length === 0
+      ? ['The agent has no clean steps: it erases nothing.']
+      : []),
     ...(node.isFastTracked ? warnOfFastTrack(steps) : []),
     ...(steps.some(bootsRamdisk) ? warnOfRamdisk(node.unusedRamdisk) : []),
     ...warnOfRefusal(steps, node),
