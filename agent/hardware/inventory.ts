@@ -52,6 +52,8 @@ export interface DiskInfo {
   readonly baton_links: readonly string[];
   /** Why these could not be read in full; `null`: they were. */
   readonly baton_unread: string | null;
+  /** Why it may have more of these. */
+  readonly baton_unnamed?: string;
   /** Baton's own. */
   readonly baton_removable: boolean;
   /** Baton's own: what stands on it; `null` when it can't be read. */
@@ -162,6 +164,7 @@ export function toDiskInfo(device: BlockDevice, contents: readonly DiskContent[]
     baton_wwns: device.wwns,
     baton_links: device.links,
     baton_unread: device.unread ?? null,
+    ...(device.unnamed === undefined ? {} : { baton_unnamed: device.unnamed }),
     baton_removable: device.removable,
     baton_contents: contents,
     baton_resting_arrays: device.restingArrays ?? [],

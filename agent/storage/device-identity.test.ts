@@ -3,11 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { requireNoTwins } from '#agent/erase/require-erasable.ts';
+import { toDiskInfo } from '#agent/hardware/inventory.ts';
 import { addIdentity, byPathsFromSysPath, parseUdevProperties } from '#agent/storage/device-identity.ts';
 import type { BlockDevice } from '#agent/storage/lsblk.ts';
 import { RecordedDisks, readingOf, readRecordedDisks } from '#agent/storage/testing/recorded-disks.ts';
 import { testDevice } from '#agent/storage/testing/test-device.ts';
 import { ranWell } from '#agent/testing/fake-services.ts';
+import { readSkipList } from '#shared/disks/skip-list.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Run } from '#shared/process/run.ts';
 import { readRecordings } from '#test/recorded/read-recordings.ts';
@@ -140,6 +142,36 @@ describe('udev that does not answer', () => {
     expect(device).toMatchObject({ serial: 'of-lsblk', links: [] });
     expect(device.unread).toContain(why);
   });
+});
+
+describe('udev whose rules have named nothing', () => {
+  const byPath = { by_path: '/dev/disk/by-path/pci-0000:00:1f.2-ata-1' };
+  const read = (text: string) =>
+    addIdentity(() => Promise.resolve(ranWell(text)), testDevice(), { sys: '/nowhere', dev: '/nowhere' });
+
+  test.each([
+    ['nothing but that it has seen it', 'DEVNAME=/dev/vda\nUSEC_INITIALIZED=1\n'],
+    ['its contents', 'USEC_INITIALIZED=1\nID_FS_TYPE=ext4\nID_PART_TABLE_TYPE=gpt\n'],
+  ])('and say %s: whether a name is that of the disk is not known', async (_what, text) => {
+    const device = await read(text);
+    expect(device).toMatchObject({ links: [], unnamed: 'no udev rule has named /dev/vda' });
+    for (const entry of [byPath, { name: '/dev/disk/by-id/ata-A' }, { serial: 'A' }, { wwn: '0x5000c500a1b2c3d4' }]) {
+      expect(() => readSkipList({ skip_block_devices: [entry] })(device)).toThrow(
+        'is not known (no udev rule has named',
+      );
+    }
+    expect(readSkipList({ skip_block_devices: [{ name: '/dev/sda' }, { model: 'X' }] })(device)).toBe(false);
+    expect(toDiskInfo(device, null, { firmware: null, health: null })).toMatchObject({ baton_unnamed: device.unnamed });
+  });
+
+  test.each(['DEVLINKS=/dev/disk/by-diskseq/9\n', 'ID_SERIAL_SHORT=B\n', 'MD_UUID=a\n'])(
+    '%j are names',
+    async (text) => {
+      const device = await read(`${text}USEC_INITIALIZED=1\n`);
+      expect(device.unnamed).toBeUndefined();
+      expect(readSkipList({ skip_block_devices: [byPath] })(device)).toBe(false);
+    },
+  );
 });
 
 describe('without udev', () => {

@@ -43,10 +43,9 @@ export async function addIdentity<Device extends Disk>(run: Run, device: Device,
   const wwns = unique(udev.wwns, lsblk.wwns, sys.wwns);
   const serials = unique(udev.labels, lsblk.serials, udev.serials, sys.serials);
   const real = unique(udev.links, sys.links);
+  const isNamed = saysNames.test(properties);
   // what udev would call it, only where no udev says it
-  const links = (
-    real.some(isByPath) || (unread === undefined && properties !== '') ? real : unique(real, sys.madeLinks)
-  ).sort();
+  const links = (real.some(isByPath) || isNamed ? real : unique(real, sys.madeLinks)).sort();
   return {
     ...device,
     model: device.model ?? sys.model,
@@ -60,8 +59,12 @@ export async function addIdentity<Device extends Disk>(run: Run, device: Device,
     wwns,
     links,
     unread,
+    ...(isNamed || unread !== undefined ? {} : { unnamed: `no udev rule has named ${device.name}` }),
   };
 }
+
+/** Properties that udev's rules give a device of their own; without them it has a number, or what is on it, at most. */
+const saysNames = /^(DEVLINKS|MD_UUID|ID_(?!FS_|PART_)\w+)=/m;
 
 /** Parses `udevadm info --query=property`. */
 export function parseUdevProperties(stdout: string): Identity & { readonly labels: readonly string[] } {

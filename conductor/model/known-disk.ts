@@ -45,6 +45,7 @@ export function toKnownDisk(disk: InventoryDisk): KnownDisk {
     wwns: disk.baton_wwns ?? [],
     links: disk.baton_links ?? [],
     unread: disk.baton_unread ?? undefined,
+    unnamed: disk.baton_unnamed ?? undefined,
     restingArrays: disk.baton_resting_arrays ?? unknownArrays(disk),
     hctl: disk.hctl ?? null,
     byPath: disk.by_path ?? null,

@@ -24,6 +24,8 @@ export interface Disk {
   readonly links: readonly string[];
   /** Why serial numbers, WWNs and links could not be read in full: what is missing is then not known, and not none. */
   readonly unread?: string | undefined;
+  /** Why nothing has named it, so that it may have names, serial numbers and WWNs beside those that are known. */
+  readonly unnamed?: string | undefined;
   /** SCSI address, `0:0:1:0`. */
   readonly hctl: string | null;
   /** `/dev/disk/by-path/pci-0000:00:05.0` */

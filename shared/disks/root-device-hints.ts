@@ -20,10 +20,13 @@ const gib = 1024 ** 3;
 /** Recognizes a device of which udev's database could not be read. */
 const isUnread = (device: Disk): boolean => device.unread !== undefined;
 
+/** Recognizes one whose names, serial numbers and WWNs may not be all. */
+const isUnnamed = (device: Disk): boolean => isUnread(device) || device.unnamed !== undefined;
+
 const wwns: HintField = {
   kind: 'wwn',
   read: (device) => [device.wwn, device.wwnWithExtension, ...device.wwns],
-  isUnread,
+  isUnread: isUnnamed,
 };
 
 const fields: Readonly<Record<string, HintField>> = {
@@ -35,13 +38,13 @@ const fields: Readonly<Record<string, HintField>> = {
   },
   model: { kind: 'text', read: (device) => [device.model], isUnread },
   vendor: { kind: 'text', read: (device) => [device.vendor], isUnread },
-  serial: { kind: 'text', read: (device) => [device.serial, ...device.serials], isUnread },
+  serial: { kind: 'text', read: (device) => [device.serial, ...device.serials], isUnread: isUnnamed },
   wwn: wwns,
   wwn_with_extension: wwns,
-  wwn_vendor_extension: { kind: 'wwn', read: (device) => [device.wwnVendorExtension], isUnread },
-  name: { kind: 'text', read: (device) => [device.name, ...device.links], isUnread },
+  wwn_vendor_extension: { kind: 'wwn', read: (device) => [device.wwnVendorExtension], isUnread: isUnnamed },
+  name: { kind: 'text', read: (device) => [device.name, ...device.links], isUnread: isUnnamed },
   hctl: { kind: 'text', read: (device) => [device.hctl] },
-  by_path: { kind: 'text', read: (device) => [device.byPath, ...device.links.filter(isByPath)], isUnread },
+  by_path: { kind: 'text', read: (device) => [device.byPath, ...device.links.filter(isByPath)], isUnread: isUnnamed },
   tran: { kind: 'text', read: (device) => [device.tran] },
 };
 

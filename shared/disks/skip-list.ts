@@ -54,11 +54,11 @@ function isMet(disk: Disk, { tests }: SkipEntry): boolean | undefined {
   return found.includes(undefined) ? undefined : false;
 }
 
-function whyUnknown({ unread, restingArrays = [] }: Disk): string {
+function whyUnknown({ unread, unnamed, restingArrays = [] }: Disk): string {
   const [ofArray] = restingArrays.flatMap((array) => array.unread ?? []);
   const resting =
     'it is in a RAID array, which gets a number only as it is assembled, and then has a size: name it by UUID';
-  return unread ?? ofArray ?? (restingArrays.length > 0 ? resting : 'nothing says whether it turns');
+  return unread ?? ofArray ?? unnamed ?? (restingArrays.length > 0 ? resting : 'nothing says whether it turns');
 }
 
 /**

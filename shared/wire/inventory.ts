@@ -129,6 +129,8 @@ export const InventoryDisk = z.looseObject({
   baton_links: z.array(z.string()).nullish().catch(null),
   /** Baton's own: why these could not be read in full. */
   baton_unread: text,
+  /** Baton's own: why there may be more of these. */
+  baton_unnamed: text,
   /** Baton's own; what can be pulled out is neither erased nor chosen as root disk unnamed. */
   baton_removable: flag,
   /** Baton's own: `DiskHealth`; `null` or absent: the disk says nothing of it. */
