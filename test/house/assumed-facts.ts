@@ -72,9 +72,19 @@ function isMissing(node: Node): boolean {
 /** Words that claim nothing. */
 const honest = new Set<unknown>(['', 'unknown', 'other', 'failed', 'unreachable']);
 
+/** Constants that claim something as a word does: a port that is in no network. */
+const claims: ReadonlySet<string> = new Set(['isolated']);
+
 function isWord(node: Node): boolean {
   if (node.type === 'UnaryExpression') return isWord(node.argument);
+  if (node.type === 'Identifier') return claims.has(node.name);
+  if (node.type === 'ObjectExpression') return node.properties.some(isClaim);
   return node.type === 'Literal' && node.value !== null && !('regex' in node) && !honest.has(node.value);
+}
+
+/** `{ vlans: isolated }` */
+function isClaim(property: Node): boolean {
+  return property.type === 'Property' && property.value.type === 'Identifier' && claims.has(property.value.name);
 }
 
 function isNothing(node: Node): boolean {

@@ -33,7 +33,9 @@ const record = async (path: string) => {
 test('a switch is recorded by the commands that its driver reads with, and changed by none', async () => {
   const { status, recording } = await record('/v1/switches/LEAF1/recording');
   expect(status).toBe(200);
-  expect(recording.outputs['show running-config | section ^interface']).toContain('switchport access vlan 100');
+  expect(
+    recording.outputs['show running-config | section ^interface|^monitor session|^vlan dot1q tag native|^end'],
+  ).toContain('switchport access vlan 100');
   expect(recording.reading?.ports['GigabitEthernet1/0/1']).toBe(100);
   // the simulated switch has no version, and says so
   expect(recording.faults).toEqual([expect.stringMatching(/^show version: /), expect.stringMatching(/^show lldp /)]);

@@ -15,6 +15,13 @@ test('lines of a section, with its indentation; a new section at the end; one th
   expect(editRecorded(recorded, { before, after: before })).toBe(recorded);
 });
 
+test('a new section stands behind the interfaces, before what follows them', () => {
+  const recorded = 'version 17\n!\ninterface Gi1\n mtu 9\n!\nntp server a\nend';
+  expect(editRecorded(recorded, { before: 'interface Gi1', after: 'interface Gi1\ninterface Po7\n   mtu 5' })).toBe(
+    'version 17\n!\ninterface Gi1\n mtu 9\n!\ninterface Po7\n mtu 5\nntp server a\nend',
+  );
+});
+
 test('fields of a block; a port without link stays so; blocks that come and go', () => {
   const recorded =
     'Name: Gi1\nOperational Mode: down\nOther: x\nAccess Mode VLAN: 1 (default)\n\nName: Gi2\nOther: y\n';

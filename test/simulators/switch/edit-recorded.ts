@@ -124,7 +124,15 @@ function editSections(recorded: string, { before, after, keyOf = (line) => line 
   }
   end();
   const made = [...is].filter(([name]) => !was.has(name) && !all.has(name));
-  return [...edited, ...made.flatMap(([name, lines]) => [name, ...lines.map((line) => `${indent}${line}`)])].join('\n');
+  const sections = made.flatMap(([name, lines]) => [name, ...lines.map((line) => `${indent}${line}`)]);
+  return edited.toSpliced(behindInterfaces(edited), 0, ...sections).join('\n');
+}
+
+/** The place of a new section: behind the interfaces, before what a configuration says after them. */
+function behindInterfaces(lines: readonly string[]): number {
+  const last = lines.findLastIndex((line) => line.startsWith('interface '));
+  const next = lines.findIndex((line, index) => index > last && /^[^\s!]/.test(line));
+  return last < 0 || next < 0 ? lines.length : next;
 }
 
 /** Rows by their number or name, perhaps behind a code; a line that is indented far goes on with the row above it. */

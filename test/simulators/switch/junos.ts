@@ -180,7 +180,7 @@ function show(state: Pick<JunosState, 'running' | 'inherited' | 'ports'>, comman
     command,
   )?.[1];
   if (picked !== undefined)
-    return [...state.running, ...state.inherited]
+    return ['version 21.4R3.15', ...state.running, ...state.inherited]
       .map((line) => `set ${line}`)
       .filter((line) => new RegExp(picked).test(line))
       .join('\n');

@@ -93,7 +93,7 @@ const nxos: TextSystem = {
     const isDefault = (line: string) =>
       ['switchport', 'switchport mode access', 'switchport access vlan 1'].includes(line);
     if (command === 'show running-config interface')
-      return `\n!Command: ${command}\n\n${interfacesOf(config, isDefault)}\n`;
+      return `\n!Command: ${command}\n\n${interfacesOf(config, isDefault)}\n\ninterface mgmt0\n  vrf member management\n`;
     if (command === 'show interface switchport') {
       return [...config]
         .filter(([section]) => section.startsWith('interface '))
@@ -170,8 +170,9 @@ const iosXe: TextSystem = {
     if (command === 'show vlan brief') return vlanTable(config);
     const isDefault = (line: string) => ['switchport', 'switchport access vlan 1'].includes(line);
     if (command === 'show running-config | section ^interface') return interfacesOf(config, isDefault);
-    if (/^show running-config \| section \^(vlan|monitor session|app-hosting)$/.test(command)) return '';
-    if (command === 'show running-config | include ^vlan dot1q tag native') return '';
+    if (command === 'show running-config | section ^interface|^monitor session|^vlan dot1q tag native|^end')
+      return `${interfacesOf(config, isDefault)}\nend`;
+    if (/^show running-config \| section \^(vlan|app-hosting)$/.test(command)) return '';
     if (command === 'show interfaces switchport') {
       return [...config]
         .filter(([section]) => section.startsWith('interface '))
@@ -236,7 +237,11 @@ const os10: TextSystem = {
           new Map([...lines, ['shutdown', 'no shutdown']]),
         ]),
     );
-    return `${printConfig(vlans)}\n!\n${interfacesOf(config)}`.replace(/^( *description) (.*)$/gm, '$1 "$2"');
+    const interfaces = `${printConfig(vlans)}\n!\n${interfacesOf(config)}`.replace(
+      /^( *description) (.*)$/gm,
+      '$1 "$2"',
+    );
+    return command.endsWith('interface') ? interfaces : `${interfaces}\n!\nsupport-assist\n!`;
   },
   save: 'copy running-configuration startup-configuration',
   saved: '',
@@ -310,7 +315,7 @@ const aosCx: TextSystem = {
   show: (command, config) => {
     if (command === 'show interface brief') return aosCxBrief(config);
     return command === 'show running-config'
-      ? `Current configuration:\n!\n!Version ArubaOS-CX\nhostname leaf1\nvlan ${vlanNumbers(config).join(',')}\n${vlanSections(config)}\n${interfacesOf(config).replace(/^(interface lag \d+)\n {3}(multi-chassis(?: static)?)$/gm, '$1 $2')}`
+      ? `Current configuration:\n!\n!Version ArubaOS-CX\nhostname leaf1\nvlan ${vlanNumbers(config).join(',')}\n${vlanSections(config)}\n${interfacesOf(config).replace(/^(interface lag \d+)\n {3}(multi-chassis(?: static)?)$/gm, '$1 $2')}\n!\nhttps-server vrf mgmt`
       : undefined;
   },
   save: 'write memory',

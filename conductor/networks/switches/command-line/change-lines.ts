@@ -152,14 +152,18 @@ function makeLines(rows: ChangeRows, members: readonly SwitchPortSetting[]): str
 function joinLines(rows: ChangeRows, units: readonly Unit[]): string[] {
   const joining = units.filter(({ vlans }) => !isIsolated(vlans));
   const groups = Map.groupBy(joining, ({ vlans }) => `${vlans.untagged ?? ''}/${vlanList(vlans.tagged)}`);
-  return [...groups.values()].flatMap((members) => {
-    const [{ vlans } = { vlans: isolated }] = members;
-    return linesFor(holdAmid(rows, 'join'), members, (ports) =>
-      vlans.untagged !== undefined && vlans.tagged.length === 0
-        ? rows.access(ports, vlans.untagged)
-        : rows.trunk(ports, vlans),
-    );
-  });
+  return [...groups.values()].flatMap((members) =>
+    // theirs are the same
+    members
+      .slice(0, 1)
+      .flatMap(({ vlans }) =>
+        linesFor(holdAmid(rows, 'join'), members, (ports) =>
+          vlans.untagged !== undefined && vlans.tagged.length === 0
+            ? rows.access(ports, vlans.untagged)
+            : rows.trunk(ports, vlans),
+        ),
+      ),
+  );
 }
 
 /**

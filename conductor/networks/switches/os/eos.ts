@@ -20,12 +20,11 @@ const Switchports = z.object({
     z.string(),
     z.object({
       enabled: z.boolean(),
-      switchportInfo: z.object({
+      switchportInfo: z.looseObject({
         mode: z.string(),
         accessVlanId: z.number().optional(),
         trunkingNativeVlanId: z.number().optional(),
         trunkAllowedVlans: z.string().optional(),
-        staticTrunkGroups: z.array(z.unknown()).default([]),
       }),
     }),
   ),
@@ -42,6 +41,27 @@ const Vlans = z.object({
 const Sessions = z.object({ sessions: z.record(z.string(), z.object({ state: z.string() })).default({}) });
 
 type Switchport = z.infer<typeof Switchports>['switchports'][string];
+
+/** Fields of a switchport that this reading knows, or that no frame's network depends on while the mode is `access` or `trunk`. */
+const knownFields: ReadonlySet<string> = new Set([
+  'mode',
+  'accessVlanId',
+  'accessVlanName',
+  'trunkingNativeVlanId',
+  'trunkingNativeVlanName',
+  'trunkAllowedVlans',
+  'vlanForwardingMode',
+  'sourceportFilterMode',
+  'macLearning',
+  'tpid',
+  'tpidStatus',
+  'dot1qVlanTagRequired',
+  'dot1qVlanTagRequiredStatus',
+  'dot1qVlanTagDisallowed',
+  'dynamicBlockedVlans',
+  'phoneVlan',
+  'phoneTrunkUntagged',
+]);
 
 /** A pair is an MLAG domain. */
 const channels: Omit<ChannelWords, 'isolate'> = {
@@ -67,7 +87,8 @@ export const eos: SwitchOs = {
       // without it `bonds` reads nothing, and the call fails
       const { sections, global } = linesOf(config || '{"cmds":{}}');
       const ports = Object.keys(shown).map(
-        (portId) => [portId, [...(sections.get(portId) ?? []), ...usesOf(global, portId)]] as const,
+        (portId) =>
+          [portId, [...(sections.get(portId) ?? []), ...usesOf(global, portId), ...moreShown(shown[portId])]] as const,
       );
       return {
         ...knownPorts(
@@ -161,6 +182,14 @@ function usesOf(global: readonly string[], portId: string): string[] {
   return [...mirrorLines(monitors, portId), ...links];
 }
 
+/** Fields that say something which the mode and the lists of VLANs don't: trunk groups, VLANs that a login or another switch gives. */
+function moreShown(shown: Switchport | undefined): string[] {
+  return Object.entries(shown?.switchportInfo ?? {}).flatMap(([field, value]) => {
+    const says = typeof value === 'object' && value !== null ? Object.keys(value).length > 0 : Boolean(value);
+    return says && !knownFields.has(field) ? [`shown: ${field} ${JSON.stringify(value)}`] : [];
+  });
+}
+
 /** An access VLAN is shown for trunks, too: the mode decides. */
 function vlansOf(shown: Switchport | undefined): FoundVlans {
   if (!shown?.enabled) return 'other';
@@ -169,7 +198,7 @@ function vlansOf(shown: Switchport | undefined): FoundVlans {
     const access = readVlan(port.accessVlanId);
     return access === undefined ? 'other' : portVlans(access);
   }
-  if (port.mode !== 'trunk' || port.staticTrunkGroups.length > 0) return 'other';
+  if (port.mode !== 'trunk') return 'other';
   if (port.trunkAllowedVlans === 'NONE') return isolated;
   const allowed = readVlans(port.trunkAllowedVlans ?? '');
   const native = readVlan(port.trunkingNativeVlanId);

@@ -114,7 +114,11 @@ test('a port that the table of NX-OS alone calls the destination of a mirror is 
     `Name: Ethernet1/1\n  Switchport: Enabled\n  Switchport Monitor: ${monitor}\n  Operational Mode: access\n  Access Mode VLAN: 100 (t)\n`;
   const read = (monitor: string) =>
     nxos.read
-      .parse(['interface Ethernet1/1\n  switchport access vlan 100\n', table(monitor), '1    default   active\n'])
+      .parse([
+        'interface Ethernet1/1\n  switchport access vlan 100\ninterface mgmt0\n',
+        table(monitor),
+        '1    default   active\n',
+      ])
       .ports.get('Ethernet1/1');
   expect([read('Not enabled'), read('Enabled')]).toEqual([portVlans(100), 'other']);
 });

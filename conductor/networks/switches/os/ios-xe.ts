@@ -15,7 +15,9 @@ import type { ChangeRows, SwitchOs } from '#conductor/networks/switches/command-
 import { vlansOfApps } from '#conductor/networks/switches/os/ports/ios-xe-apps.ts';
 import {
   encapsulationLine,
+  linesOfMonitors,
   readIosPorts,
+  requireIosConfig,
   type ShownPort,
   shownPorts,
   voiceLine,
@@ -58,23 +60,23 @@ export const iosXe: SwitchOs = {
   portName: (name) =>
     name.replace(/^[A-Z][A-Za-z]+(?=\d)/, (kind) => longNames[kind] ?? (kind.length > longestShort ? kind : '?')),
   read: {
+    // `end` is a configuration's last line
     commands: [
-      'show running-config | section ^interface',
+      'show running-config | section ^interface|^monitor session|^vlan dot1q tag native|^end',
       'show vlan brief',
       'show interfaces switchport',
-      'show running-config | section ^monitor session',
-      'show running-config | include ^vlan dot1q tag native',
     ],
-    parse: ([config = '', vlans = '', switchports = '', monitors = '', native = '']) => {
+    parse: ([config = '', vlans = '', switchports = '']) => {
+      requireIosConfig(config);
       const sections = interfaceSections(config);
       const longName = (name: string): string => iosXe.portName?.(name) ?? name;
       const shown = shownPorts(switchports, longName);
-      const sessions = monitors.split('\n').map((line) => line.trim());
+      const sessions = linesOfMonitors(config);
       return {
-        ...readIosPorts(sections, shown, tagsNative(native), (portId) => mirrorLines(sessions, portId, longName)),
+        ...readIosPorts(sections, shown, tagsNative(config), (portId) => mirrorLines(sessions, portId, longName)),
         // `switchport` makes an access port of VLAN 1 of a routed one
         goDown: portsGoingDown(sections, (_, lines) => lines.includes('no switchport') && !lines.includes('shutdown')),
-        ...(tagsNative(native) ? { untaggedRefused: nativeIsTagged } : {}),
+        ...(tagsNative(config) ? { untaggedRefused: nativeIsTagged } : {}),
         vlans: vlansInTable(vlans),
         rows: rowsFor(sections, shown),
       };

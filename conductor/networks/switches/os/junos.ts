@@ -4,7 +4,7 @@ import { shellForms } from '#conductor/networks/switches/command-line/shell-form
 import type { SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
 import { junosNetconf } from '#conductor/networks/switches/netconf/junos-netconf.ts';
 import { elsewhereCommand } from '#conductor/networks/switches/os/ports/junos-elsewhere.ts';
-import { readJunosPorts } from '#conductor/networks/switches/os/ports/junos-ports.ts';
+import { joined, readJunosPorts } from '#conductor/networks/switches/os/ports/junos-ports.ts';
 import { isInRange, rangesIn } from '#conductor/networks/switches/os/ports/junos-ranges.ts';
 
 /** Lines that a terminal takes at once for sure. */
@@ -63,7 +63,8 @@ export const junos: SwitchOs = {
     name: (number) => `ae${number}`,
     modes: ['lacp', 'static'],
     pairs: ['lacp'],
-    members: ([terse = '', config = '']) => {
+    members: ([terse = '', inherited = '', , , elsewhere = '']) => {
+      const config = joined(inherited, elsewhere, 'interfaces');
       const members = config.matchAll(/^set interfaces (\S+) (?:gig)?ether-options 802\.3ad (ae\d+)\s*$/gm);
       const lacp = new Map(
         [...config.matchAll(/^set interfaces (ae\d+) aggregated-ether-options lacp (active|passive)$/gm)].map((set) => [

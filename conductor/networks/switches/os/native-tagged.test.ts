@@ -37,13 +37,13 @@ test.each([
 });
 
 const shown = (tagging: string): string =>
-  `Name: Gi1/0/1\nSwitchport: Enabled\nOperational Mode: trunk\nOperational Native VLAN tagging: ${tagging}\nVoice VLAN: none`;
+  `Name: Gi1/0/1\nSwitchport: Enabled\nOperational Mode: trunk\nOperational Native VLAN tagging: ${tagging}\nVoice VLAN: none\nTrunking VLANs Enabled: 100,200`;
 
 test('a trunk of IOS that tags its native VLAN without the switch’s line is read as no other', () => {
   const config = ['native vlan 100', 'allowed vlan 100,200'].map((rest) => ` switchport trunk ${rest}`);
-  const text = ['interface GigabitEthernet1/0/1', ...config, ' switchport mode trunk'].join('\n');
+  const text = ['interface GigabitEthernet1/0/1', ...config, ' switchport mode trunk', 'end'].join('\n');
   const read = (tagging: string, line = '') =>
-    iosXe.read.parse([text, '1 default active', shown(tagging), '', line]).ports.get('GigabitEthernet1/0/1');
+    iosXe.read.parse([`${line}\n${text}`, '1 default active', shown(tagging)]).ports.get('GigabitEthernet1/0/1');
   expect(read('disabled')).toEqual(portVlans(100, [200]));
   expect(read('enabled')).toBe('other');
   expect(read('enabled', 'vlan dot1q tag native')).toEqual(portVlans(undefined, [100, 200]));

@@ -48,7 +48,7 @@ export const os10: SwitchOs = {
     // the second configuration is asked for what it says beside interfaces
     commands: ['show running-configuration interface', 'show vlan', 'show running-configuration'],
     parse: ([config = '', vlans = '', whole = '']) => ({
-      ...knownPorts(withUses(sectionsOf(config), whole), words, vlansOf),
+      ...knownPorts(withUses(sectionsOf(config), whole, vlans), words, vlansOf),
       carried: carriedBy(sectionsOf(config), (lines) =>
         lines.includes('no switchport') && lines.every((line) => !line.startsWith('channel-group')) ? [] : undefined,
       ),
@@ -99,11 +99,33 @@ function sectionsOf(config: string): Map<string, readonly string[]> {
   return interfaceSections(config.replace(/^(\s*description) "(.*)"$/gm, '$1 $2'));
 }
 
-/** A link to the pair, which carries all, looks like an isolated port but for `discovery-interface`; so does a mirror's end. */
-function withUses(sections: ReadonlyMap<string, readonly string[]>, whole: string) {
+/**
+ * A link to the pair, which carries all, looks like an isolated port but for `discovery-interface`; so does a mirror's end. Hence
+ * no port is isolated without the whole configuration.
+ */
+function withUses(sections: ReadonlyMap<string, readonly string[]>, whole: string, vlans: string) {
   const elsewhere = linesNaming(whole, sections.keys(), namedApart);
-  return [...sections].map(([portId, lines]) => [portId, [...lines, ...(elsewhere.get(portId) ?? [])]] as const);
+  const inWhole = sectionsOf(whole);
+  const lacking = [...sections].filter(([name, lines]) => lines.some((line) => !inWhole.get(name)?.includes(line)));
+  const unseen = [
+    ...(lacking.length === 0 ? [] : ['unseen: all of its interfaces in the whole configuration']),
+    ...(ofPair.test(vlans) && !/^ discovery-interface /m.test(whole)
+      ? ['unseen: discovery-interface of its pair']
+      : []),
+    ...(endsAmidSection.test(whole) ? ['unseen: the end of the whole configuration'] : []),
+  ];
+  return [...sections].map(([portId, lines]) => {
+    const others = (inWhole.get(portId) ?? []).filter((line) => !lines.includes(line));
+    const more = lines.includes('no switchport') ? unseen : [];
+    return [portId, [...lines, ...others, ...(elsewhere.get(portId) ?? []), ...more]] as const;
+  });
 }
+
+/** Row of the VLAN that a link to the pair alone has: OS10 keeps both numbers for it. */
+const ofPair = /^\s*4094\s.*\bPo1000\b/m;
+
+/** No line marks the end; but what may name ports is over where a line of another kind follows, be it `!`. */
+const endsAmidSection = /^( .*|(interface|vlt-domain|monitor session) .*)\s*$(?![\s\S]*\S)/m;
 
 /** Lines that name a port and send it nothing: where a mirror takes its frames from, what follows a link's state. */
 const namedApart = [/^source interface /, /^(no )?track /, /^(up|down)stream /, /^description /];

@@ -2,27 +2,9 @@ import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { type FoundVlans, isIsolated, vlanList, vlansIn } from '#conductor/model/port-vlans.ts';
 import { askedBesides } from '#conductor/networks/switches/command-line/record-switch.ts';
-import type {
-  Membership,
-  SwitchOs,
-  SwitchRows,
-  SwitchSnapshot,
-} from '#conductor/networks/switches/command-line/switch-os.ts';
 import { vlansInUse } from '#conductor/networks/switches/command-line/vlans-in-use.ts';
-import { parseXml } from '#conductor/networks/switches/netconf/xml.ts';
-import { aosCx } from '#conductor/networks/switches/os/aos-cx.ts';
-import { cumulus } from '#conductor/networks/switches/os/cumulus.ts';
-import { eos } from '#conductor/networks/switches/os/eos.ts';
-import { iosXe } from '#conductor/networks/switches/os/ios-xe.ts';
-import { junos } from '#conductor/networks/switches/os/junos.ts';
-import { linux } from '#conductor/networks/switches/os/linux.ts';
-import { nxos } from '#conductor/networks/switches/os/nxos.ts';
-import { openconfig } from '#conductor/networks/switches/os/openconfig.ts';
-import { os10 } from '#conductor/networks/switches/os/os10.ts';
-import { aosCxRest } from '#conductor/networks/switches/os/ports/aos-cx-rest.ts';
-import { sonic } from '#conductor/networks/switches/os/sonic.ts';
-import { vlansOf } from '#conductor/networks/switches/ovs-port-rows.ts';
-import { type Recording, readRecordings } from '#test/recorded/read-recordings.ts';
+import { readBy, systems } from '#conductor/networks/switches/os/testing/read-recording.ts';
+import { readRecordings } from '#test/recorded/read-recordings.ts';
 
 /** Each system's own parser reads what its switches print. */
 
@@ -40,9 +22,7 @@ const Reading = z.strictObject({
   vlans: z.union([z.string(), z.number()]).optional(),
   in_use: z.union([z.string(), z.number()]).optional(),
 });
-type Switch = Recording<z.infer<typeof Reading>>;
 
-const systems = [aosCx, cumulus, eos, iosXe, junos, linux, nxos, openconfig, os10, sonic];
 const recordings = await readRecordings('switches', Reading);
 
 function saidOf(vlans: FoundVlans | undefined): z.infer<typeof Vlans> | undefined {
@@ -54,45 +34,6 @@ function saidOf(vlans: FoundVlans | undefined): z.infer<typeof Vlans> | undefine
 
 const asText = (reading: z.infer<typeof Vlans>) =>
   typeof reading === 'object' ? { ...reading, tagged: String(reading.tagged) } : reading;
-
-/** In the order of the commands that a driver runs. */
-function outputsFor(
-  os: Pick<SwitchRows, 'read'> & Partial<Pick<SwitchOs, 'name' | 'lldpNames'>>,
-  { outputs }: Switch,
-): string[] {
-  const { name, read } = os;
-  const { commands } = read;
-  const xml = Object.entries(outputs).filter(([name]) => /^(interfaces|network-instances)$/.test(name));
-  if (xml.length > 0) return xml.map(([, text]) => JSON.stringify(parseXml(`<rpc-reply>${text}</rpc-reply>`)));
-  const besides = name === undefined ? [] : [...(os.lldpNames?.commands ?? []), ...(askedBesides[name] ?? [])];
-  const odd = Object.keys(outputs).find((command) => !commands.includes(command) && !besides.includes(command));
-  if (odd !== undefined) throw new Error(`no driver runs ${odd}`);
-  return commands.map((command) => outputs[command] ?? '');
-}
-
-interface Read {
-  readonly snapshot: SwitchSnapshot;
-  readonly members: ReadonlyMap<string, Membership>;
-  readonly isPort: (name: string) => boolean;
-}
-
-function readBy(recording: Switch): Read {
-  const [system] = recording.name.split('/');
-  if (system === 'ovs') {
-    const rows = JSON.parse(recording.outputs['select Port'] ?? '') as Record<string, unknown>[];
-    const ports = new Map(rows.map((row) => [String(row['name']), vlansOf(row)]));
-    return { snapshot: { ports, vlans: undefined }, members: new Map(), isPort: () => true };
-  }
-  const isRest = Object.keys(recording.outputs).some((name) => name.startsWith('GET '));
-  const os: (SwitchRows & Partial<SwitchOs>) | undefined = isRest
-    ? aosCxRest
-    : systems.find(({ name }) => name === system);
-  if (!os) throw new Error(`${recording.name} is of no system`);
-  const outputs = outputsFor(os, recording);
-  const { portId } = systems.find(({ name }) => name === system) ?? { portId: /^/ };
-  const members = os.bonds?.members(outputs) ?? new Map();
-  return { snapshot: os.read.parse(outputs), members, isPort: (name) => portId.test(name) };
-}
 
 test.each(recordings.map((each) => [each.name, each.shows, each] as const))('%s: %s', (_, __, recording) => {
   const { ports, bonds, vlans, in_use: inUse } = recording.reading;

@@ -101,8 +101,8 @@ const systems: readonly System[] = [
     networks: [...ciscoNetworks, subinterface('Ethernet1/1')],
     whole: [...ciscoLists, 'switchport monitor'],
     print: (lines) => [
-      section('Ethernet1/1', lines),
-      'Name: Ethernet1/1\n  Switchport: Enabled\n  Operational Mode: down\n  Access Mode VLAN: 1 (default)',
+      `${section('Ethernet1/1', lines)}\ninterface mgmt0`,
+      'Name: Ethernet1/1\n  Switchport: Enabled\n  Operational Mode: down\n  Access Mode VLAN: 1 (default)\n  Trunking VLANs Allowed: none',
       '1 default active',
     ],
   },
@@ -114,7 +114,11 @@ const systems: readonly System[] = [
     networks: [...ciscoNetworks, subinterface('GigabitEthernet1/0/1')],
     whole: ciscoLists,
     ...elsewhereLines.iosXe,
-    print: (lines, elsewhere) => [section('GigabitEthernet1/0/1', lines), '1 default active', '', elsewhere.join('\n')],
+    print: (lines, elsewhere) => [
+      [section('GigabitEthernet1/0/1', lines), ...elsewhere, 'end'].join('\n'),
+      '1 default active',
+      'Name: Gi1/0/1\nSwitchport: Enabled\nOperational Mode: down\nTrunking VLANs Enabled: NONE\n',
+    ],
   },
   {
     os: eos,
@@ -162,7 +166,7 @@ const systems: readonly System[] = [
         lines.filter((line) => !line.startsWith(top) || line.startsWith(`${top}interface`)),
       ),
       '* 1 Active',
-      section('ethernet1/1/1', lines),
+      `${section('ethernet1/1/1', lines)}\n!\nsupport-assist`,
     ],
   },
   {
@@ -187,7 +191,7 @@ const systems: readonly System[] = [
       `${top}vsx\n inter-switch-link 1/1/1\n role`,
     ],
     print: (lines) => [
-      `!Version ArubaOS-CX GL.10.13.0001\nvlan 1\n${section('1/1/1', lines)}`,
+      `!Version ArubaOS-CX GL.10.13.0001\nvlan 1\n${section('1/1/1', lines)}\n!\nhttps-server vrf mgmt`,
       '1/1/1     --      routed 25G-DAC3       yes     up                              25000',
     ],
   },
@@ -247,7 +251,13 @@ const systems: readonly System[] = [
       const set = (form: RegExp) => all.flatMap((line) => (form.test(line) ? `set ${line}` : [])).join('\n');
       const interfaces = set(/^interfaces /);
       const vlans = `set vlans x vlan-id 7\n${set(/^vlans /)}`;
-      return ['ge-0/0/1                up    up', interfaces, vlans, interfaces, set(/^(?!interfaces |vlans )/)];
+      return [
+        'ge-0/0/1                up    up\nvme                     up    down',
+        interfaces,
+        vlans,
+        interfaces,
+        `set version 21.4R3\n${set(/^(?!interfaces |vlans )/)}\n${vlans}`,
+      ];
     },
   },
   {

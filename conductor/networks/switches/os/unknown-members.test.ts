@@ -56,10 +56,11 @@ const systems: readonly System[] = [
     bond: 'port-channel7',
     ...cisco,
     print: (member, bond) => [
-      `${section('Ethernet1/1', member)}\n${section('port-channel7', bond)}`,
+      `${section('Ethernet1/1', member)}\n${section('port-channel7', bond)}\ninterface mgmt0`,
       ['Ethernet1/1', 'port-channel7']
         .map(
-          (name) => `Name: ${name}\n  Switchport: Enabled\n  Operational Mode: down\n  Access Mode VLAN: 1 (default)`,
+          (name) =>
+            `Name: ${name}\n  Switchport: Enabled\n  Operational Mode: down\n  Access Mode VLAN: 1 (default)\n  Trunking VLANs Allowed: none`,
         )
         .join('\n'),
       '1 default active',
@@ -71,8 +72,11 @@ const systems: readonly System[] = [
     bond: 'Port-channel7',
     ...cisco,
     print: (member, bond) => [
-      `${section('GigabitEthernet1/0/1', member)}\n${section('Port-channel7', bond)}`,
+      `${section('GigabitEthernet1/0/1', member)}\n${section('Port-channel7', bond)}\nend`,
       '1 default active',
+      ['Gi1/0/1', 'Po7']
+        .map((name) => `Name: ${name}\nSwitchport: Enabled\nOperational Mode: down\nTrunking VLANs Enabled: NONE`)
+        .join('\n\n'),
     ],
   },
   {
@@ -101,7 +105,7 @@ const systems: readonly System[] = [
     ofMember: ['ip address', 'virtual-network', 'vlan-stack', 'dot1x port-control'],
     print: (member, bond) => {
       const config = `${section('ethernet1/1/1', member)}\n!\n${section('port-channel7', bond)}`;
-      return [config, '* 1 Active', config];
+      return [config, '* 1 Active', `${config}\n!\nsupport-assist`];
     },
   },
   {
@@ -114,7 +118,7 @@ const systems: readonly System[] = [
     ofBond: ['vlan access', 'vlan trunk allowed', 'ip address', 'vrf attach', 'vlan translate'],
     ofMember: ['vlan translate', 'port-access', 'mvrp', 'aaa authentication port-access'],
     print: (member, bond) => [
-      `!Version ArubaOS-CX GL.10.13.0001\nvlan 1\n${section('1/1/1', member)}\n${section('lag 7', ['lacp mode active', ...bond])}`,
+      `!Version ArubaOS-CX GL.10.13.0001\nvlan 1\n${section('1/1/1', member)}\n${section('lag 7', ['lacp mode active', ...bond])}\n!\nhttps-server vrf mgmt`,
       '1/1/1     --      routed 25G-DAC3       yes     up                              25000\nlag7      --      routed --       yes     up     25000',
     ],
   },
@@ -134,7 +138,13 @@ const systems: readonly System[] = [
     ofMember: ['unit 7 vlan-id', 'unit 0 family inet address', 'encapsulation', 'flexible-vlan-tagging'],
     print: (member, bond) => {
       const text = [...set('ge-0/0/1', member), ...set('ae7', bond)].join('\n');
-      return ['ge-0/0/1  up  up\nae7  up  up', text, 'set vlans x vlan-id 7', text, ''];
+      return [
+        'ge-0/0/1  up  up\nae7  up  up\nvme  up  down',
+        text,
+        'set vlans x vlan-id 7',
+        text,
+        'set version 21.4R3\nset vlans x vlan-id 7',
+      ];
     },
   },
   {

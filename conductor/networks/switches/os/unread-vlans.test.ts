@@ -19,7 +19,7 @@ const eosVlans = (...vlans: string[]) =>
     JSON.stringify({ vlans: Object.fromEntries(vlans.map((vlan) => [vlan, {}])) }),
     '{"switchports":{},"cmds":{}}',
   );
-const junosVlans = (text: string) => vlansOf(junos, 'show configuration vlans', text, '');
+const junosVlans = (text: string) => junos.read.parse(['', '', text, '', 'set version 21.4R3']).vlans;
 
 test('EOS', () => {
   expect(eosVlans('1', '10')).toEqual(new Set([1, 10]));
@@ -37,9 +37,11 @@ test('Junos', () => {
 });
 
 test.each([iosXe, nxos, os10])('$name', (os) => {
-  expect(vlansOf(os, 'show vlan', '1    default     active\n10   ten         active\n', '')).toEqual(new Set([1, 10]));
-  expect(vlansOf(os, 'show vlan', '1    default     active\n4095 odd         active\n', '')).toBe('unknown');
-  expect(vlansOf(os, 'show vlan', 'VLAN Name Status\n', '')).toBe('unknown');
+  expect(vlansOf(os, 'show vlan', '1    default     active\n10   ten         active\n', 'end')).toEqual(
+    new Set([1, 10]),
+  );
+  expect(vlansOf(os, 'show vlan', '1    default     active\n4095 odd         active\n', 'end')).toBe('unknown');
+  expect(vlansOf(os, 'show vlan', 'VLAN Name Status\n', 'end')).toBe('unknown');
 });
 
 test('one that was not read makes them unknown, wherever it stands', () => {

@@ -18,6 +18,13 @@ export function vlansNamedAlone(text: string, lineOf: (vlan: number) => string):
   });
 }
 
+/** Whether a line is a message of the switch's log, which may come amid an answer: `*Mar  1 00:01:02.003: %LINK-3-UPDOWN: …`. */
+export function isLogged(line: string): boolean {
+  return /^([*.]?[A-Z][a-z]{2} {1,2}\d{1,2} \d\d:\d\d|\d{4}[-/]\d\d[-/]\d\d[T ])|^[^ ]*%[A-Z][\w-]*-\d-\w+: /.test(
+    line,
+  );
+}
+
 function sectionsOf(text: string, kind: 'interface' | 'vlan'): Map<string, readonly string[]> {
   const sections = new Map<string, string[]>();
   const head = new RegExp(`^${kind} (\\S.*?)\\s*$`);
@@ -28,7 +35,7 @@ function sectionsOf(text: string, kind: 'interface' | 'vlan'): Map<string, reado
       lines = [];
       sections.set(name, lines);
     } else if (/^\s+\S/.test(line)) lines?.push(line.trim());
-    else if (!/^\s*!?\s*$/.test(line)) lines = undefined;
+    else if (!/^\s*!?\s*$/.test(line) && !isLogged(line)) lines = undefined;
   }
   return sections;
 }

@@ -1,3 +1,5 @@
+import { isLogged } from '#conductor/networks/switches/command-line/lines/interface-sections.ts';
+
 /**
  * Uses of ports that a running configuration says outside of their sections: a session of mirroring, the link to a pair. Pure.
  */
@@ -38,7 +40,7 @@ export function linesNaming(
 function linesOutside(config: string): string[] {
   const found: string[] = [];
   let isInterface = false;
-  for (const line of config.split('\n')) {
+  for (const line of config.split('\n').filter((each) => !isLogged(each))) {
     if (/^\S/.test(line) && !line.startsWith('!')) isInterface = line.startsWith('interface ');
     if (!isInterface && !/^\s*(!|$)/.test(line)) found.push(line.trim());
   }

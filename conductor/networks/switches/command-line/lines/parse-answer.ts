@@ -6,8 +6,15 @@ export function parseAnswer<Schema extends z.ZodType>(schema: Schema, text: stri
   try {
     return schema.parse(JSON.parse(text ?? ''));
   } catch (cause) {
-    throw new AppError('switch_error', `the switch's answer is not what was asked for: ${(text ?? '').slice(0, 200)}`, {
-      cause,
-    });
+    throw notUnderstood('is not what was asked for', text ?? '', cause);
   }
+}
+
+/**
+ * Makes the refusal of an answer without which no port's state is known.
+ * @param how `is not what was asked for`
+ */
+export function notUnderstood(how: string, answer: string, cause?: unknown): AppError {
+  const said = answer.trim() === '' ? 'nothing' : answer.trim().slice(0, 200);
+  return new AppError('switch_error', `the switch's answer ${how}: ${said}`, { cause });
 }

@@ -97,3 +97,23 @@ export function trunkVlans(lines: readonly string[], isNativeTagged = false): Fo
   if (!listed || native === undefined) return 'other';
   return portVlans(listed.includes(native) && !isNativeTagged ? native : undefined, listed);
 }
+
+/**
+ * Finds the list of VLANs in a block of `show interfaces switchport` (IOS) or `show interface switchport` (NX-OS), which may
+ * go on in further lines.
+ */
+export function shownTrunkList(block: string): string | undefined {
+  return /^\s*Trunking VLANs (?:Enabled|Allowed) *: *(\S+(?:\n\s+[\d,-]+(?=\s))*)/m
+    .exec(block)?.[1]
+    ?.replace(/\s/g, '');
+}
+
+/**
+ * A trunk as its lines say, where the switch shows the same list. Where it doesn't, a profile, a template or a server has set
+ * others. That a port carries nothing counts only where the switch shows just that.
+ */
+export function trunkAsShown(found: FoundVlans, list: string | undefined): FoundVlans {
+  if (found === 'other') return 'other';
+  const said = /^none$/i.test(list ?? '') ? [] : readVlans(list ?? '');
+  return said !== undefined && vlanList(said) === vlanList(allVlans(found)) ? found : 'other';
+}

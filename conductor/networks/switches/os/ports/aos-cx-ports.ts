@@ -106,11 +106,24 @@ export function readAosCxPorts(
 ) {
   const canRoute = familyRoutes(/^!Version ArubaOS-CX (\S+)/m.exec(config)?.[1]);
   const elsewhere = linesNaming(config, sections.keys(), namedApart);
+  // models whose ports route leave out those that nobody has set, which are routed and shut
+  const lacking = [...shown].filter(
+    ([portId, its]) => !sections.has(portId) && (its.isEnabled || its.mode !== 'routed'),
+  );
+  const last = endsWith(config);
   const withUses = [...sections].map(([portId, lines]) => {
     const its = shown.get(portId);
     const vlan = nativeOf(lines);
     const isOdd = vlan !== undefined && its?.native !== undefined && its.native !== vlan;
-    const more = isOdd ? [`in effect: VLAN ${its.native}`] : [];
+    // of a configuration that stops short, nothing that it lacks is known
+    const unseen = [
+      ...lacking.map(([name]) => `unseen: interface ${name} in the configuration`),
+      ...(portId === last ? ['unseen: the end of its lines'] : []),
+    ];
+    const more = [
+      ...(isOdd ? [`in effect: VLAN ${its.native}`] : []),
+      ...(isRouted(lines, its, canRoute) ? unseen : []),
+    ];
     return [portId, [...lines, ...(elsewhere.get(portId) ?? []), ...more]] as const;
   });
   const vlans = [...config.matchAll(/^vlan ([\d,-]+)\s*$/gm)].map((match) => readVlans(match[1] ?? ''));
@@ -130,6 +143,15 @@ export function readAosCxPorts(
   };
 }
 
+/** Finds the port whose section nothing follows: the configuration has more after its ports. */
+function endsWith(config: string): string | undefined {
+  const heads = config.split('\n').filter((line) => /^\S/.test(line));
+  return /^interface (\S.*?)\s*$/
+    .exec(heads.at(-1) ?? '')?.[1]
+    ?.replace(/ multi-chassis.*$/, '')
+    .replace(/\s+/g, '');
+}
+
 /** The untagged VLAN that lines give, where they do. */
 function nativeOf(lines: readonly string[]): number | undefined {
   return readVlan(lines.flatMap((line) => /^vlan (?:access|trunk native) (\d+)/.exec(line)?.[1] ?? [])[0]);
@@ -142,7 +164,7 @@ export const noIsolation =
 function isRouted(lines: readonly string[], shown: ShownPort | undefined, canRoute: boolean | undefined): boolean {
   if (lines.some((line) => /^(no routing|vlan |lag \d)/.test(line))) return false;
   // without a word of the switch about it, a port may be in VLAN 1
-  return shown ? shown.mode === 'routed' : lines.includes('routing') || canRoute === true;
+  return shown?.mode === 'routed' && (lines.includes('routing') || canRoute !== false);
 }
 
 function vlansOf(lines: readonly string[], shown: ShownPort | undefined, canRoute: boolean | undefined): FoundVlans {

@@ -34,7 +34,7 @@ test('a port of EOS that is no switchport carries no VLAN of the switch; of anot
 });
 
 function readIos(lines: readonly string[], shown: Readonly<Record<string, string>> | undefined): unknown {
-  const config = ['interface GigabitEthernet1/0/1', ...lines.map((line) => ` ${line}`)].join('\n');
+  const config = ['interface GigabitEthernet1/0/1', ...lines.map((line) => ` ${line}`), 'end'].join('\n');
   const table = Object.entries({ Name: 'Gi1/0/1', 'Operational Mode': 'down', 'Voice VLAN': 'none', ...shown });
   const switchports = shown ? table.map(([name, value]) => `${name}: ${value}`).join('\n') : '';
   return iosXe.read.parse([config, '1 default active', switchports]).carried?.get('GigabitEthernet1/0/1');
@@ -70,7 +70,7 @@ test.each([
 
 function readJunos(lines: readonly string[], vlans = 'set vlans default vlan-id 1\nset vlans blue vlan-id 7'): unknown {
   const config = lines.map((line) => `set interfaces ge-0/0/1 ${line}`).join('\n');
-  return junos.read.parse(['ge-0/0/1  up  up', config, vlans, config, '']).carried?.get('ge-0/0/1');
+  return junos.read.parse(['ge-0/0/1  up  up', config, vlans, config, 'set version 21.4R3']).carried?.get('ge-0/0/1');
 }
 
 const switching = 'unit 0 family ethernet-switching';

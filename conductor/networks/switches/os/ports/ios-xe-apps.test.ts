@@ -29,7 +29,10 @@ test('a VLAN of an application stays, and all do where it may be in any', () => 
 
 const readPort = (...lines: readonly string[]): readonly number[] | undefined =>
   iosXe.read
-    .parse([['interface AppGigabitEthernet1/0/1', ...lines.map((line) => ` ${line}`)].join('\n'), '1 default active'])
+    .parse([
+      ['interface AppGigabitEthernet1/0/1', ...lines.map((line) => ` ${line}`), 'end'].join('\n'),
+      '1 default active',
+    ])
     .carried?.get('AppGigabitEthernet1/0/1');
 
 test('the port to them uses no VLAN by itself; one that is set by hand is read as any', () => {

@@ -1,8 +1,14 @@
 import { type FoundVlans, portVlans, readVlan } from '#conductor/model/port-vlans.ts';
 import { describedIn } from '#conductor/networks/switches/command-line/hold-ports.ts';
-import { vlanAfter } from '#conductor/networks/switches/command-line/lines/interface-sections.ts';
+import { isLogged, vlanAfter } from '#conductor/networks/switches/command-line/lines/interface-sections.ts';
 import { carriedBy, type KnownWords, knownPorts } from '#conductor/networks/switches/command-line/lines/known-ports.ts';
-import { defaultVlan, trunkVlans } from '#conductor/networks/switches/command-line/lines/switchport-lines.ts';
+import { notUnderstood } from '#conductor/networks/switches/command-line/lines/parse-answer.ts';
+import {
+  defaultVlan,
+  shownTrunkList,
+  trunkAsShown,
+  trunkVlans,
+} from '#conductor/networks/switches/command-line/lines/switchport-lines.ts';
 import { switchportWords } from '#conductor/networks/switches/command-line/lines/switchport-words.ts';
 
 /** Reads ports of Cisco IOS-XE and IOS from their lines and from `show interfaces switchport`. Pure. */
@@ -18,6 +24,28 @@ const words: KnownWords = {
 /** Leads to applications that run on the switch. */
 const applicationPort = /^AppGigabitEthernet/;
 
+/**
+ * Holds the configuration against its form. Lines before its first section are the command's own: `Load for five secs: …`.
+ * @throws AppError `switch_error` for a text of another kind, one with another line amid its own, and one that stops short
+ */
+export function requireIosConfig(config: string): void {
+  const lines = config.split('\n').filter((line) => line.trim() !== '');
+  const isPart = (line: string): boolean =>
+    /^(\s|!|interface |monitor session |vlan dot1q |end\s*$)/.test(line) || isLogged(line);
+  const odd = lines.slice(lines.findIndex((line) => line.startsWith('interface '))).filter((line) => !isPart(line));
+  if (lines.at(-1)?.trim() !== 'end') throw notUnderstood('does not end with "end", as a configuration does', config);
+  if (odd.length > 0) throw notUnderstood('has lines amid its interfaces that are not known', odd.join('\n'));
+}
+
+/** Lines of sessions that copy frames, and those below them. */
+export function linesOfMonitors(config: string): string[] {
+  let isMonitor = false;
+  return config.split('\n').flatMap((line) => {
+    if (/^\S/.test(line) && !isLogged(line)) isMonitor = line.startsWith('monitor session ');
+    return isMonitor ? line.trim() : [];
+  });
+}
+
 /** From a block of `show interfaces switchport`. */
 export interface ShownPort {
   readonly isSwitchport: boolean;
@@ -26,6 +54,8 @@ export interface ShownPort {
   readonly encapsulation: string | undefined;
   readonly accessVlan: number | undefined;
   readonly voiceVlan: string | undefined;
+  /** `NONE`, `ALL`, `10,20-22` */
+  readonly trunkList: string | undefined;
   /** Whether the native VLAN goes with a tag. */
   readonly isNativeTagged: boolean;
 }
@@ -43,6 +73,7 @@ export function shownPorts(text: string, longName: (name: string) => string): Ma
         encapsulation: field('Administrative Trunking Encapsulation'),
         accessVlan: readVlan(/^\d+/.exec(field('Access Mode VLAN') ?? '')?.[0]),
         voiceVlan: field('Voice VLAN'),
+        trunkList: shownTrunkList(block),
         isNativeTagged: field('Operational Native VLAN tagging') === 'enabled',
       };
       return [[longName(name), shown] as const];
@@ -70,7 +101,9 @@ export function readIosPorts(
   const all = [...sections].map(([portId, lines]) => [portId, [...lines, ...mirrorsOf(portId)]] as const);
   return {
     ...knownPorts(all, words, (lines, portId) =>
-      contradicts(lines, shown.get(portId), isNativeTagged) ? 'other' : vlansOf(lines, isNativeTagged),
+      contradicts(lines, shown.get(portId), isNativeTagged)
+        ? 'other'
+        : vlansOf(lines, shown.get(portId), isNativeTagged),
     ),
     carried: carriedBy(sections, (lines, portId) => carriedVlans(lines, portId, shown)),
   };
@@ -95,9 +128,9 @@ function carriedVlans(
   return [access, ...phones.map((line) => readVlan(line.slice(voiceLine.length + 1)))];
 }
 
-function vlansOf(lines: readonly string[], isNativeTagged: boolean): FoundVlans {
+function vlansOf(lines: readonly string[], shown: ShownPort | undefined, isNativeTagged: boolean): FoundVlans {
   if (lines.includes('no switchport') || describedIn(lines).isDown) return 'other';
-  if (lines.includes('switchport mode trunk')) return trunkVlans(lines, isNativeTagged);
+  if (lines.includes('switchport mode trunk')) return trunkAsShown(trunkVlans(lines, isNativeTagged), shown?.trunkList);
   const access = vlanAfter(lines, 'switchport access vlan', defaultVlan);
   return lines.includes('switchport mode access') && access !== undefined ? portVlans(access) : 'other';
 }

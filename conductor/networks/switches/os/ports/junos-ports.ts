@@ -1,6 +1,11 @@
 import { type FoundVlans, isolated, portVlans, readVlan, readVlans } from '#conductor/model/port-vlans.ts';
 import { carriedBy, type KnownWords, knownPorts } from '#conductor/networks/switches/command-line/lines/known-ports.ts';
-import { type NamingLine, namingLines } from '#conductor/networks/switches/os/ports/junos-elsewhere.ts';
+import {
+  type NamingLine,
+  namingLines,
+  requireLinesOf,
+  requireWhole,
+} from '#conductor/networks/switches/os/ports/junos-elsewhere.ts';
 import { isInRange, isWildcard, mayMean, rangesIn } from '#conductor/networks/switches/os/ports/junos-ranges.ts';
 
 /** Reads ports of Junos from lines of `display set`: with what they inherit, and without. Pure. */
@@ -38,23 +43,33 @@ const words: KnownWords = {
 };
 const putsIntoNetwork = new RegExp(`^(${switching}|native-vlan-id |(gig)?ether-options 802\\.3ad |unit |family )`);
 
-export function readJunosPorts({ terse, inherited, vlans, written, elsewhere }: JunosTexts) {
+/** @throws AppError `switch_error` for answers that are not lines of the configuration */
+export function readJunosPorts(texts: JunosTexts) {
+  const { terse, written, elsewhere } = requireAnswers(texts);
+  const inherited = joined(texts.inherited, elsewhere, 'interfaces');
+  const vlans = joined(texts.vlans, elsewhere, 'vlans');
   // the port itself, not its units
   const names = [...terse.matchAll(/^((?:ge|mge|xe|et)-[\d/:]+|ae\d+)\s/gm)].map((match) => match[1] ?? '');
   const active = linesByPort(inherited);
   const config = written ?? inherited;
   const own = linesByPort(config);
-  const allRanges = rangesIn(config);
   const interfaces = `${inherited}\n${config}`;
+  const allRanges = rangesIn(interfaces);
   const outside = [...namingLines(elsewhere), ...wildcardLines(interfaces), ...linesOfOthers(interfaces)];
   const { numbers, hasUnreadNumbers } = numbersOf(vlans);
   const live = new Set([...terse.matchAll(/^(\S+)\.\d+[ \t]+\S+[ \t]+\S+[ \t]+\S/gm)].map((match) => match[1] ?? ''));
+  // a table that ends with a port doesn't say whether its units would follow
+  const last = [...terse.matchAll(/^([^\s.]+)\S*[ \t]+(?:up|down)[ \t]+(?:up|down)\b/gm)].at(-1)?.[1];
   const naming = [...vlans.matchAll(/^set vlans (\S+) interface "?([^\s"]+?)"?(?:\.\d+)?(?: .*)?$/gm)];
   const vlanNaming = (portId: string): string | undefined =>
     naming.find(([, , name = '']) => mayMean(name, portId, allRanges))?.[1];
   const asWritten = linesOf(written ?? '');
   const isUnexpanded =
     written !== undefined && hasGroups(written) && [...linesOf(inherited)].every((line) => asWritten.has(line));
+  // a configuration names VLANs last, behind all that may name ports
+  const isCut = [...linesOf(texts.vlans)].some(
+    (line) => line.startsWith('set vlans ') && !linesOf(elsewhere).has(line),
+  );
   const fixed = new Map<string, string>();
   const sections = names.map((portId) => {
     const lines = active.get(portId) ?? [];
@@ -91,7 +106,7 @@ export function readJunosPorts({ terse, inherited, vlans, written, elsewhere }: 
     ...knownPorts(sections, words, (lines, portId) => {
       const found = vlansOf(lines, numbers);
       // a unit that is in use says otherwise
-      return found === isolated && live.has(portId) ? 'other' : found;
+      return found === isolated && (isCut || live.has(portId) || portId === last) ? 'other' : found;
     }),
     carried: carriedBy(sections, (lines) => carriedVlans(lines, numbers)),
     fixed,
@@ -206,4 +221,19 @@ function vlansOf(settings: readonly string[], numbers: ReadonlyMap<string, reado
   const native = readVlan(natives[0]);
   if (mode !== 'trunk' || (natives.length > 0 && (native === undefined || !members.includes(native)))) return 'other';
   return portVlans(native, members);
+}
+
+function requireAnswers(texts: JunosTexts): JunosTexts {
+  const { inherited, vlans, written = '', elsewhere } = texts;
+  requireWhole(elsewhere);
+  for (const text of [inherited, written]) requireLinesOf('interfaces', text);
+  requireLinesOf('vlans', vlans);
+  return texts;
+}
+
+/** Lines of one part: those that were asked for by themselves, and more that the whole configuration has. */
+export function joined(text: string, whole: string, part: string): string {
+  const known = linesOf(text);
+  const more = whole.split('\n').filter((line) => line.startsWith(`set ${part} `) && !known.has(line.trim()));
+  return [text.trimEnd(), ...more].join('\n');
 }

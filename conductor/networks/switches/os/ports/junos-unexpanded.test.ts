@@ -2,12 +2,13 @@ import { expect, test } from 'vitest';
 import { junos } from '#conductor/networks/switches/os/junos.ts';
 import * as fc from '#test/fuzz/fast-check.ts';
 
-const terse = 'ge-0/0/1                up    down\nxe-0/0/10:1             up    down\n';
+const terse =
+  'ge-0/0/1                up    down\nxe-0/0/10:1             up    down\nvme                     up    down\n';
 const vlans = 'set vlans v100 vlan-id 100\n';
 const access = 'unit 0 family ethernet-switching vlan members 100';
 
 function read(inherited: string, written: string, ofVlans = vlans): unknown {
-  return junos.read.parse([terse, inherited, ofVlans, written, '']).ports.get('ge-0/0/1');
+  return junos.read.parse([terse, inherited, ofVlans, written, `set version 21.4R3\n${ofVlans}`]).ports.get('ge-0/0/1');
 }
 
 test.each([
@@ -32,7 +33,9 @@ test.each(['ge-0/0/1.0 mapping swap', 'ge-0/0/*', 'all', 'X'])('a VLAN with inte
 
 test('a channel is in the range that ends at its port', () => {
   const range = `set interfaces interface-range X member-range xe-0/0/0 to xe-0/0/10\nset interfaces interface-range X ${access}\n`;
-  expect(junos.read.parse([terse, range, vlans, range, '']).ports.get('xe-0/0/10:1')).toBe('other');
+  expect(junos.read.parse([terse, range, vlans, range, `set version 21.4R3\n${vlans}`]).ports.get('xe-0/0/10:1')).toBe(
+    'other',
+  );
 });
 
 test('a port without any of these is isolated, which shows that the others are not for another reason', () => {

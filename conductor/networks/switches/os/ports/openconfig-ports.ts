@@ -8,6 +8,7 @@ import {
   sameVlans,
 } from '#conductor/model/port-vlans.ts';
 import { carriedBy, type KnownWords, knownPorts } from '#conductor/networks/switches/command-line/lines/known-ports.ts';
+import { notUnderstood } from '#conductor/networks/switches/command-line/lines/parse-answer.ts';
 import type { Membership, SwitchSnapshot } from '#conductor/networks/switches/command-line/switch-os.ts';
 import { elementsAt, textAt, type XmlElement } from '#conductor/networks/switches/netconf/xml.ts';
 
@@ -24,6 +25,7 @@ const interfacesIn = (ports: string): readonly XmlElement[] =>
   elementsAt(JSON.parse(ports), 'data', 'interfaces', 'interface');
 
 export function readOpenconfigPorts([ports = '', instances = '']: readonly string[]): SwitchSnapshot {
+  for (const answer of [ports, instances]) requireData(answer);
   const byName = Map.groupBy(interfacesIn(ports), (each) => textAt(each, 'name') ?? '');
   const mentions = mentionsIn(instances);
   const sections = [...byName].map(([portId, its]) => {
@@ -42,6 +44,11 @@ export function readOpenconfigPorts([ports = '', instances = '']: readonly strin
     carried: carriedBy(sections, carriedVlans),
     vlans: vlans.includes(undefined) ? 'unknown' : new Set(vlans.flatMap((vlan) => vlan ?? [])),
   };
+}
+
+/** A switch that has nothing of what was asked sends an empty `data`. */
+function requireData(answer: string): void {
+  if (elementsAt(JSON.parse(answer), 'data').length === 0) throw notUnderstood('has no data', answer);
 }
 
 /** `ethernet switched-vlan config access-vlan 100` */
