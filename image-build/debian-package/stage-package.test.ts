@@ -32,11 +32,12 @@ test('what is commented out is a default: taking the comment away changes nothin
   expect(read(withValue)).toEqual(read(set));
 });
 
-test('by its unit, in the image and from a clone a conductor is given the same limits of memory', async () => {
+test('by its unit, in the image, from a clone and in the demo a conductor is given the same limits of memory', async () => {
   const starts = [
     'image-build/debian-package/baton.service',
     'image-build/oci-image/build-oci-image.ts',
     'conductor/start/conductor',
+    'test/demo/conductor.ts',
   ];
   for (const path of starts) {
     const text = await readFile(join(import.meta.dirname, '../..', path), 'utf8');

@@ -16,10 +16,14 @@ export interface DemoConductor {
   close(): Promise<void>;
 }
 
+const packaged = join(import.meta.dirname, '../../build/bundle/conductor.cjs');
+/** Limits of memory as the package's unit has them, which the demo doesn't start it by. */
+const limits = ['--max-semi-space-size=4', '--heap-growing-percent=30'];
+
 /** Program of a clone, or of the Debian package. */
 const program: readonly string[] = existsSync(conductorProgram)
   ? [conductorProgram]
-  : [process.execPath, join(import.meta.dirname, '../../build/bundle/conductor.cjs')];
+  : ['MALLOC_MMAP_THRESHOLD_=131072', process.execPath, ...limits, packaged];
 
 const readyMs = 120_000;
 
