@@ -17,18 +17,18 @@ import {
   redfishFields,
   redfishMachine,
 } from '#conductor/drivers/redfish/client/driver-info.ts';
-import { endLeftSession } from '#conductor/drivers/redfish/client/left-session.ts';
-import { shareClients } from '#conductor/drivers/redfish/client/shared-clients.ts';
 import { type KnownSystem, type RedfishSystem, redfishSystem } from '#conductor/drivers/redfish/client/system.ts';
 import { redfishConsole } from '#conductor/drivers/redfish/console.ts';
 import { redfishEvents } from '#conductor/drivers/redfish/events.ts';
 import { redfishFirmware } from '#conductor/drivers/redfish/firmware.ts';
 import { redfishEventLog, redfishSensors } from '#conductor/drivers/redfish/hardware.ts';
 import { redfishIndicators } from '#conductor/drivers/redfish/indicators.ts';
+import { endLeftSession } from '#conductor/drivers/redfish/left-session.ts';
 import { redfishVirtualMedia } from '#conductor/drivers/redfish/media/virtual-media.ts';
 import { type PowerTimings, redfishPower } from '#conductor/drivers/redfish/power.ts';
 import { redfishRaid } from '#conductor/drivers/redfish/raid.ts';
 import { redfishRecorder } from '#conductor/drivers/redfish/record.ts';
+import { shareClients } from '#conductor/drivers/redfish/shared-clients.ts';
 import { systemClock } from '#shared/clock.ts';
 
 export interface RedfishOptions

@@ -148,6 +148,8 @@ export interface Quirks {
   gzip: 'never' | 'always' | 'or 406';
   /** No SessionService. */
   noSessions: boolean;
+  /** Where the answer to a login says which session it is: else `Location` is empty, or the collection's. */
+  namesSessionIn: 'Location' | 'its link' | 'its id';
   /** `/redfish/v1/` answers 301 to the path without the slash, and the other way round for the rest. */
   redirectSlash: boolean;
   manufacturer: string;
@@ -291,6 +293,7 @@ export const standardQuirks: Readonly<Quirks> = {
   answerWithBody: false,
   contentType: 'application/json; charset=utf-8',
   noSessions: false,
+  namesSessionIn: 'Location',
   redirectSlash: false,
   manufacturer: 'Baton',
   model: 'Simulated machine',

@@ -21,11 +21,13 @@ export function createSession(state: ServiceState, request: ServiceRequest): Ans
   state.sessions.set(token, id);
   state.counters.logins += 1;
   const path = `${sessionsPath}/${id}`;
+  const { namesSessionIn: place } = state.quirks;
+  const locations = { Location: path, 'its link': '', 'its id': sessionsPath };
   return {
     status: 201,
-    headers: { 'X-Auth-Token': token, Location: path },
+    headers: { 'X-Auth-Token': token, Location: locations[place] },
     body: {
-      '@odata.id': path,
+      ...(place === 'its id' ? {} : { '@odata.id': path }),
       '@odata.type': '#Session.v1_3_0.Session',
       Id: id,
       Name: `Session ${id}`,

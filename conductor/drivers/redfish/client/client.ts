@@ -2,14 +2,14 @@ import type { SessionRecord } from '#conductor/drivers/bmc-session.ts';
 import type { RedfishConnection } from '#conductor/drivers/redfish/client/driver-info.ts';
 import {
   bmcMessage,
-  httpStatusOf,
+  isLoginRefused,
   saysError,
   saysNothing,
   statusError,
 } from '#conductor/drivers/redfish/client/errors.ts';
 import { requireOwnPath } from '#conductor/drivers/redfish/client/own-path.ts';
 import { createSender } from '#conductor/drivers/redfish/client/sending.ts';
-import { createCredentials } from '#conductor/drivers/redfish/client/sessions.ts';
+import { type Credentials, createCredentials } from '#conductor/drivers/redfish/client/sessions.ts';
 import {
   createTransport,
   isPage,
@@ -63,6 +63,8 @@ export interface RedfishClient {
  * too long for an operator who waits to be told so: after the second the caller knows.
  */
 const logins = 3;
+/** So long no session is given up unasked, after a new one that was refused as the one before it. */
+const inVainMs = 600_000;
 
 export function createRedfishClient(connection: RedfishConnection, options: RedfishClientOptions): RedfishClient {
   const { clock, log, attempts = 5, retryMs = 500 } = options;
@@ -71,13 +73,16 @@ export function createRedfishClient(connection: RedfishConnection, options: Redf
 
   const pauseMs = retryMs * 20;
   const sendPatiently = createSender(transport, { clock, log, attempts, retryMs, pauseMs, origin: connection.origin });
-  const state = { hasAnswered: false, underWay: 0, isLeaving: false };
+  const state = { hasAnswered: false, isLoginTaken: false, underWay: 0, isLeaving: false };
   const loggedIn = (): void => (state.isLeaving ? undefined : options.loggedIn?.());
   const credentials = createCredentials(connection, transport, sendPatiently, { ...options, loggedIn });
 
+  const isRightLacking = countLacks(credentials, clock);
+
   const ask = async (request: TransportRequest): Promise<RedfishAnswer> => {
     const what = `${request.method} ${connection.origin}${request.path}`;
-    for (let hasLoggedIn = false; ; ) {
+    let isLoginTaken = false;
+    for (let isAgain = false; ; isAgain = true) {
       const auth = await credentials.headers(request.signal);
       if (request.method !== 'GET') await overdueTimers();
       const answer = await sendPatiently({ ...request, headers: { ...request.headers, ...auth } });
@@ -95,20 +100,24 @@ export function createRedfishClient(connection: RedfishConnection, options: Redf
       }
       if (status < 300 || status === 304) {
         state.hasAnswered ||= typeof body !== 'string';
+        state.isLoginTaken ||= !isOpen(request.path);
         return answer;
       }
       const { method, mayRepeat = method !== 'POST' } = request;
       // in its own words the service has refused it
       const isOfServer = method === 'GET' || (mayRepeat && bmcMessage(body) === '');
       const isPassing = state.hasAnswered && status >= 500 && isOfServer;
-      const refused = statusError(what, status, { body, username: connection.username, isPassing });
+      const about = { body, username: connection.username, isPassing };
       // some BMCs forbid what comes with a session that they have forgotten
-      const isRefused = status === 401 || status === 403;
-      const why = status === 401 ? credentials.whyBasic(auth) : undefined;
-      if (!isRefused || hasLoggedIn || !credentials.refused(auth, status)) {
-        throw why === undefined ? refused : refusedBasic(refused, why);
-      }
-      hasLoggedIn = true;
+      if (status !== 401 && status !== 403) throw statusError(what, status, about);
+      isLoginTaken ||= await isRightLacking(auth, request, isAgain);
+      if (!isAgain && (isLoginTaken || credentials.refused(auth))) continue;
+      // there is no other login
+      if (!isAgain && state.isLoginTaken) isLoginTaken = await isRightLacking(auth, request, true);
+      // one that starts in pieces answers 401, too
+      const refused = statusError(what, status, { ...about, isLoginTaken, isPassing: isLoginTaken && status === 401 });
+      const why = status === 401 && !isLoginTaken ? credentials.whyBasic(auth) : undefined;
+      throw why === undefined ? refused : refusedBasic(refused, why);
     }
   };
 
@@ -144,6 +153,11 @@ export function createRedfishClient(connection: RedfishConnection, options: Redf
   };
 }
 
+/** Whether a resource is shown without a login (DSP0266, "Protocol version" and "Service root request"). */
+function isOpen(path: string): boolean {
+  return /^\/redfish(\/v1(\/odata|\/\$metadata)?)?\/?$/.test(path);
+}
+
 type Ask = (request: TransportRequest) => Promise<RedfishAnswer>;
 
 /**
@@ -167,7 +181,7 @@ function loggingInAgain(
         refusals.forget();
         return answer;
       } catch (error) {
-        if (httpStatusOf(error) !== 401 || !state.hasAnswered || !request.signal) throw error;
+        if (!isLoginRefused(error) || !state.hasAnswered || !request.signal) throw error;
         if (refusals.count() === logins) {
           refusals.forget();
           state.hasAnswered = false;
@@ -177,6 +191,26 @@ function loggingInAgain(
         if (await isOver(clock.sleep(refusals.restMs(), request.signal))) throw error;
       }
     }
+  };
+}
+
+/**
+ * Judges a 401 or 403 whose login the BMC takes elsewhere: the account lacks the right to this one resource, which another
+ * login does not mend. A first such refusal is worth a login, for sessions keep the rights that their account had; after one
+ * that was in vain the session is looked at before it is given up.
+ */
+function countLacks(credentials: Credentials, clock: Clock) {
+  let inVainAt = Number.NEGATIVE_INFINITY;
+  return async (
+    auth: Readonly<Record<string, string>>,
+    { path, signal }: TransportRequest,
+    isSecond: boolean,
+  ): Promise<boolean> => {
+    const now = clock.now().getTime();
+    if (!isSecond && now - inVainAt >= inVainMs) return false;
+    const isTaken = await credentials.areTaken(auth, path, signal);
+    if (isTaken && isSecond) inVainAt = now;
+    return isTaken;
   };
 }
 

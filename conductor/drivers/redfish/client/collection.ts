@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { RedfishClient } from '#conductor/drivers/redfish/client/client.ts';
-import { httpStatusOf } from '#conductor/drivers/redfish/client/errors.ts';
+import { isLoginRefused } from '#conductor/drivers/redfish/client/errors.ts';
 import { ownPath, requireOwnPath } from '#conductor/drivers/redfish/client/own-path.ts';
 import { type Resource, readResource } from '#conductor/drivers/redfish/client/resource.ts';
 import { orUndefined, Reference } from '#conductor/drivers/redfish/client/schemas.ts';
@@ -114,7 +114,7 @@ export async function faultOfPart(
   error: unknown,
   signal: AbortSignal,
 ): Promise<AppError | undefined> {
-  if (signal.aborted || !(error instanceof AppError) || httpStatusOf(error) === 401) return undefined;
+  if (signal.aborted || !(error instanceof AppError) || isLoginRefused(error)) return undefined;
   if (error.code === 'bmc_error') return error;
   if (error.code !== 'timeout' && error.code !== 'unavailable') return undefined;
   const answers = readMember(client, '/redfish/v1/', z.unknown(), signal).then(

@@ -191,21 +191,26 @@ export function statusError(
     body,
     username,
     isPassing = false,
+    isLoginTaken = false,
   }: {
     readonly body: unknown;
     readonly username: string | undefined;
     /** Whether another try may help in a while. */
     readonly isPassing?: boolean;
+    /** Whether the BMC takes the same login for something else. */
+    readonly isLoginTaken?: boolean;
   },
 ): AppError {
   const text = bmcMessage(body);
   const login =
     username === undefined ? 'driver_info has no redfish_username' : 'redfish_username or redfish_password is wrong';
-  const hint = status === 401 ? ` (${login})` : hintOf(body);
+  const isOfLogin = status === 401 && !isLoginTaken;
+  const rights = 'redfish_username may lack the right to it: the BMC takes its login for others';
+  const hint = isLoginTaken ? ` (${rights})` : isOfLogin ? ` (${login})` : hintOf(body);
   const message = `${what} answered ${status}${hint}${text === '' ? '' : `: ${text}`}`;
   const busy = [429, 502, 503, 504].includes(status);
   return new AppError(busy ? 'unavailable' : 'bmc_error', message, {
-    situation: status === 401 ? 'bmc_login' : busy ? 'bmc_busy' : 'bmc_refused',
+    situation: isOfLogin ? 'bmc_login' : busy ? 'bmc_busy' : 'bmc_refused',
     retryable: busy || isPassing,
     details: { status, names: namesIn(body), place: futureStateUri(body) },
   });
@@ -252,6 +257,11 @@ export async function underTitle<T>(what: string, act: () => Promise<T>): Promis
   } catch (cause) {
     throw new AppError(errorCode(cause), what, { cause, retryable: isRetryable(cause) });
   }
+}
+
+/** Whether the BMC refuses the login itself, not what the login may do. */
+export function isLoginRefused(error: unknown): boolean {
+  return error instanceof AppError && error.situation === 'bmc_login';
 }
 
 /** The HTTP status behind an error of the Redfish client, if it was one. */

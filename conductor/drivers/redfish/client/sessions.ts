@@ -1,10 +1,15 @@
-import type { BmcSession, SessionRecord } from '#conductor/drivers/bmc-session.ts';
+import type { SessionRecord } from '#conductor/drivers/bmc-session.ts';
 import { stoppedError } from '#conductor/drivers/call-deadline.ts';
 import type { RedfishConnection } from '#conductor/drivers/redfish/client/driver-info.ts';
+import { createEndings, type Session, sessionPath } from '#conductor/drivers/redfish/client/end-session.ts';
 import { httpStatusOf, statusError } from '#conductor/drivers/redfish/client/errors.ts';
-import { ownPath } from '#conductor/drivers/redfish/client/own-path.ts';
 import { ServiceRoot, SessionService } from '#conductor/drivers/redfish/client/schemas.ts';
-import type { RedfishAnswer, Transport, TransportRequest } from '#conductor/drivers/redfish/client/transport.ts';
+import {
+  isPage,
+  type RedfishAnswer,
+  type Transport,
+  type TransportRequest,
+} from '#conductor/drivers/redfish/client/transport.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
 
@@ -12,10 +17,12 @@ import type { Log } from '#shared/log.ts';
 export interface Credentials {
   headers(signal: AbortSignal | undefined): Promise<Record<string, string>>;
   /**
-   * The BMC answered 401 or 403 to a request with these headers; `true` when new ones are worth a try. A session that it
-   * may still know is ended.
+   * The BMC answered 401 or 403 to a request with these headers; `true` when new ones are worth a try. The session is ended
+   * before another one is made: the BMC may still have it.
    */
-  refused(headers: Readonly<Record<string, string>>, status: number): boolean;
+  refused(headers: Readonly<Record<string, string>>): boolean;
+  /** Asks whether the BMC takes these headers for something else than `path`: then what it refuses is that. */
+  areTaken(headers: Readonly<Record<string, string>>, path: string, signal: AbortSignal | undefined): Promise<boolean>;
   /** Why these headers are HTTP Basic, at a BMC that has sessions; `undefined` = they are not. */
   whyBasic(headers: Readonly<Record<string, string>>): unknown;
   /** Ends the session at the BMC, which has room for few; the next request makes another one. */
@@ -23,12 +30,9 @@ export interface Credentials {
 }
 
 const loginTimeoutMs = 60_000;
-
-interface Session {
-  readonly token: string;
-  /** `undefined` when the BMC did not say where it is. */
-  readonly place: BmcSession | undefined;
-}
+const probeTimeoutMs = 15_000;
+/** Members that each account may read which may log in (DSP0266, "Privilege model"): the systems. */
+const systemsPath = '/redfish/v1/Systems';
 
 /** Sends without credentials but with retries; never throws for a status. */
 export type SendOpen = (options: TransportRequest) => Promise<RedfishAnswer>;
@@ -46,11 +50,12 @@ export function createCredentials(
   options: CredentialsOptions,
 ): Credentials {
   const { username, password = '', authType } = connection;
-  const { log, sessions } = options;
+  const { log } = options;
   if (username === undefined) {
     return {
       headers: async () => ({}),
       refused: () => false,
+      areTaken: async () => false,
       whyBasic: () => undefined,
       close: async () => undefined,
     };
@@ -61,13 +66,20 @@ export function createCredentials(
   let noSession: unknown;
   let session: Promise<Session> | undefined;
   let current: Session | undefined;
-  const end = (ended: Session): Promise<void> => endSession(ended, transport, options);
+  const endings = createEndings(transport, options);
+  const logInAnew = async (): Promise<Session> => {
+    // first: BMCs have room for few
+    await endings.settled();
+    const made = await logIn(connection, sendOpen, options);
+    endings.endReplacedBy(made);
+    return made;
+  };
 
   return {
     headers: async (signal) => {
       if (useBasic) return basic;
       // requests that start together share one login
-      session ??= logIn(connection, sendOpen, options);
+      session ??= logInAnew();
       try {
         current = await unlessAborted(session, signal, `login at ${connection.origin}`);
         return { 'x-auth-token': current.token };
@@ -83,7 +95,7 @@ export function createCredentials(
         return basic;
       }
     },
-    refused: (headers, status) => {
+    refused: (headers) => {
       if (headers['x-auth-token'] === undefined) {
         // what kept a session from being made may be over, and many BMCs don't take HTTP Basic
         const mayBeMade = authType === 'auto' && useBasic && hasService;
@@ -91,13 +103,16 @@ export function createCredentials(
         return mayBeMade;
       }
       if (current && headers['x-auth-token'] === current.token) {
-        // of what a 401 refuses the BMC knows nothing
-        if (status === 403) void end(current);
-        else if (current.place) void sessions?.ended(current.place);
+        endings.end(current);
         session = undefined;
         current = undefined;
       }
       return true;
+    },
+    areTaken: (headers, path, signal) => {
+      const own = current?.token === headers['x-auth-token'] ? current?.place?.path : undefined;
+      const places = [...(own === undefined ? [] : [own]), systemsPath].filter((place) => place !== path);
+      return isAnyShown(places, sendOpen, headers, signal);
     },
     whyBasic: (headers) => (headers['authorization'] === undefined ? undefined : noSession),
     close: async () => {
@@ -105,7 +120,8 @@ export function createCredentials(
       const ended = current ?? (await session?.catch(() => undefined));
       session = undefined;
       current = undefined;
-      if (ended) await end(ended);
+      if (ended) endings.end(ended);
+      await endings.settled();
     },
   };
 }
@@ -129,7 +145,7 @@ async function logIn(
   if (token === undefined)
     throw new AppError('bmc_error', `${what} gave no X-Auth-Token`, { details: { status: 501 } });
   loggedIn?.();
-  const path = sessionPath(answer, origin);
+  const path = sessionPath(answer, sessionsPath, origin);
   if (path === undefined) return { token, place: undefined };
   const place = { origin, path, username };
   // should a BMC's path tell the token, it is kept nowhere
@@ -137,21 +153,20 @@ async function logIn(
   return { token, place };
 }
 
-async function endSession(
-  { place, token }: Session,
-  transport: Transport,
-  { log, sessions }: CredentialsOptions,
-): Promise<void> {
-  if (!place) return;
-  const { origin, path } = place;
-  const headers = { 'x-auth-token': token };
-  try {
-    const { status } = await transport.send({ method: 'DELETE', path, headers, signal: AbortSignal.timeout(5000) });
-    await (status < 500 ? sessions?.ended(place) : sessions?.left(place));
-  } catch (error) {
-    log.debug({ err: error, bmc: origin }, 'Redfish session could not be ended');
-    await sessions?.left(place);
+/** Whether the BMC shows one of the places to who has these headers; not where it does not answer. */
+async function isAnyShown(
+  places: readonly string[],
+  sendOpen: SendOpen,
+  headers: Readonly<Record<string, string>>,
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
+  const limit = AbortSignal.timeout(probeTimeoutMs);
+  const within = signal ? AbortSignal.any([signal, limit]) : limit;
+  for (const path of places) {
+    const answer = await sendOpen({ method: 'GET', path, headers, signal: within }).catch(() => undefined);
+    if (answer && answer.status < 300 && !isPage(answer)) return true;
   }
+  return false;
 }
 
 /**
@@ -170,13 +185,6 @@ async function findSessionsPath(sendOpen: SendOpen, signal: AbortSignal): Promis
   // many services want credentials for this one; then the path is guessed from the service's own
   const service = SessionService.safeParse((await get(servicePath)).body);
   return (service.success && service.data.Sessions?.['@odata.id']) || `${servicePath.replace(/\/$/, '')}/Sessions`;
-}
-
-/** The session's own path, from `Location` (path or URL) or, where a BMC forgets that, from the body. */
-function sessionPath(answer: RedfishAnswer, origin: string): string | undefined {
-  const body = answer.body as { '@odata.id'?: unknown } | undefined;
-  const place = answer.headers['location'] ?? body?.['@odata.id'];
-  return typeof place === 'string' ? ownPath(place, origin) : undefined;
 }
 
 async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined, what: string): Promise<T> {

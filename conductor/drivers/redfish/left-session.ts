@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { BmcSession, LeftSession } from '#conductor/drivers/bmc-session.ts';
 import type { RedfishClient } from '#conductor/drivers/redfish/client/client.ts';
-import { httpStatusOf } from '#conductor/drivers/redfish/client/errors.ts';
+import { httpStatusOf, isLoginRefused } from '#conductor/drivers/redfish/client/errors.ts';
 import { orUndefined } from '#conductor/drivers/redfish/client/schemas.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -31,7 +31,7 @@ export async function endLeftSession(
     const status = httpStatusOf(err);
     if (status === 404 || status === 410) return 'ended';
     // a BMC that is away or busy is asked again, and one whose account has another password now
-    const isPassing = status !== undefined && (status === 401 || status === 500 || status > 501);
+    const isPassing = status !== undefined && (isLoginRefused(err) || status === 500 || status > 501);
     const isRefused = err instanceof AppError && err.code === 'bmc_error' && !isPassing;
     client.log[isRefused ? 'warn' : 'debug'](
       { ...about, err },

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
-import { endLeftSession } from '#conductor/drivers/redfish/client/left-session.ts';
+import { statusError } from '#conductor/drivers/redfish/client/errors.ts';
 import type { RedfishAnswer } from '#conductor/drivers/redfish/client/transport.ts';
+import { endLeftSession } from '#conductor/drivers/redfish/left-session.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { createLog } from '#shared/log.ts';
 
@@ -21,7 +22,8 @@ async function endAt(shown: unknown, deleting?: AppError) {
   return { outcome, asked: asked.join(' '), log };
 }
 
-const answered = (status: number) => new AppError('bmc_error', `answered ${status}`, { details: { status } });
+const answered = (status: number, isLoginTaken = false) =>
+  statusError('GET', status, { body: undefined, username: session.username, isLoginTaken });
 
 test('what the BMC still shows as ours is ended; a session that has its id now is not', async () => {
   expect(await endAt({ UserName: 'Admin' })).toMatchObject({ outcome: 'ended', asked: 'GET DELETE' });
@@ -36,8 +38,9 @@ test.for([null, {}, { UserName: null }, { UserName: 7 }, 'a page'])('of %j nobod
 });
 
 test('a BMC that does not let us end it is said, once', async () => {
-  for (const status of [400, 403, 405, 501]) {
-    const { outcome, log } = await endAt({ UserName: 'admin' }, answered(status));
+  const lacksRight = answered(401, true);
+  for (const refusal of [...[400, 403, 405, 501].map((status) => answered(status)), lacksRight]) {
+    const { outcome, log } = await endAt({ UserName: 'admin' }, refusal);
     expect(outcome).toBe('refused');
     expect(log).toContain('it ends by the timeout of the BMC');
     expect(log).toContain(session.path);

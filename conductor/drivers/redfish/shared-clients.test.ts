@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { shareClients } from '#conductor/drivers/redfish/client/shared-clients.ts';
+import { shareClients } from '#conductor/drivers/redfish/shared-clients.ts';
 
 function watched(most?: number) {
   const gone: string[] = [];

@@ -1,0 +1,119 @@
+import { z } from 'zod';
+import type { BmcSession, SessionRecord } from '#conductor/drivers/bmc-session.ts';
+import { ownPath } from '#conductor/drivers/redfish/client/own-path.ts';
+import { orUndefined } from '#conductor/drivers/redfish/client/schemas.ts';
+import type { RedfishAnswer, Transport } from '#conductor/drivers/redfish/client/transport.ts';
+import type { Log } from '#shared/log.ts';
+
+const timeoutMs = 5000;
+
+export interface Session {
+  readonly token: string;
+  /** `undefined` when the BMC did not say where it is. */
+  readonly place: BmcSession | undefined;
+}
+
+const MadeSession = z.looseObject({ '@odata.id': orUndefined(z.string()), Id: orUndefined(z.string()) });
+const ShownSession = z.looseObject({ UserName: orUndefined(z.string()) });
+
+/**
+ * Finds the path of a session that was made: `Location` (path or URL), else, where a BMC leaves that empty or names the
+ * collection, the body's own link or id. `undefined` where none of them names a session.
+ */
+export function sessionPath({ headers, body }: RedfishAnswer, sessions: string, origin: string): string | undefined {
+  const made = MadeSession.safeParse(body).data;
+  const collection = bare(ownPath(sessions, origin) ?? sessions);
+  const byId = made?.Id ? `${collection}/${encodeURIComponent(made.Id)}` : undefined;
+  const links = [headers['location'], made?.['@odata.id'], byId].map((link) => link?.trim());
+  const paths = links.map((link) => (link ? ownPath(link, origin) : undefined));
+  // what is above a session is none
+  return paths.find((path) => path !== undefined && !`${collection}/`.startsWith(`${bare(path)}/`));
+}
+
+interface EndOptions {
+  readonly log: Log;
+  readonly sessions?: SessionRecord | undefined;
+}
+
+/** Ends one client's sessions that are not used any more; no failure is the caller's. */
+export function createEndings(transport: Transport, options: EndOptions) {
+  let ending: Promise<unknown> = Promise.resolve();
+  /** Sessions that their own token did not end. */
+  const replaced = new Set<BmcSession>();
+  const end = async (session: Session): Promise<void> => {
+    if (!(await endSession(session, transport, options)) && session.place) replaced.add(session.place);
+  };
+  return {
+    end: (session: Session): void => void (ending = Promise.all([ending, end(session)])),
+    /** Ends what is left of others by the token of this one. */
+    endReplacedBy: (made: Session): void => {
+      const old = [...replaced];
+      replaced.clear();
+      ending = Promise.all(old.map((place) => endReplaced(place, made, transport, options)));
+    },
+    settled: async (): Promise<void> => void (await ending),
+  };
+}
+
+/**
+ * Ends a session by its own token, and answers whether the BMC has it no more. A session that the BMC does not know or
+ * does not let go stays on record as left: a BMC whose login fails for a moment answers 401, too.
+ */
+async function endSession(
+  { place, token }: Session,
+  transport: Transport,
+  { log, sessions }: EndOptions,
+): Promise<boolean> {
+  if (!place) return true;
+  const status = await remove(place, token, transport, log);
+  const isEnded = status !== undefined && status < 500 && ![401, 403].includes(status);
+  await (isEnded ? sessions?.ended(place) : sessions?.left(place));
+  return isEnded;
+}
+
+/**
+ * Ends a session by the token of the one that has taken its place, where the BMC still shows it as the same account's: one
+ * that was restarted gives its ids again. What can't be ended now stays on record.
+ */
+async function endReplaced(
+  place: BmcSession,
+  by: Session,
+  transport: Transport,
+  { log, sessions }: EndOptions,
+): Promise<void> {
+  if (place.path === by.place?.path) return;
+  const { path, username } = place;
+  const headers = { 'x-auth-token': by.token };
+  try {
+    const shown = await transport.send({ method: 'GET', path, headers, signal: AbortSignal.timeout(timeoutMs) });
+    if ([404, 410].includes(shown.status)) return await sessions?.ended(place);
+    const owner = ShownSession.safeParse(shown.body).data?.UserName;
+    if (shown.status !== 200 || !owner) return;
+    if (owner.toLowerCase() === username.toLowerCase()) {
+      const status = await remove(place, by.token, transport, log);
+      if (status === undefined || (status >= 300 && status !== 404)) return;
+    }
+    await sessions?.ended(place);
+  } catch (error) {
+    log.debug({ err: error, bmc: place.origin }, 'the session of before could not be looked at');
+  }
+}
+
+async function remove(
+  { origin, path }: BmcSession,
+  token: string,
+  transport: Transport,
+  log: Log,
+): Promise<number | undefined> {
+  const headers = { 'x-auth-token': token };
+  try {
+    return (await transport.send({ method: 'DELETE', path, headers, signal: AbortSignal.timeout(timeoutMs) })).status;
+  } catch (error) {
+    log.debug({ err: error, bmc: origin }, 'Redfish session could not be ended');
+    return undefined;
+  }
+}
+
+function bare(path: string): string {
+  return path.replace(/\?.*$/, '').replace(/\/+$/, '');
+}
