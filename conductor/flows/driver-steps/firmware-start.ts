@@ -92,6 +92,7 @@ async function begun(
   const whole: Update = {
     ...update,
     hasEnded: false,
+    hasOwnEnd: false,
     hasWord: false,
     pendingSince: null,
     lostSince: null,

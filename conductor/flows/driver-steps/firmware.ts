@@ -12,6 +12,13 @@ import {
   type Update,
   untilReset,
 } from '#conductor/flows/driver-steps/firmware-done.ts';
+import {
+  awaitChange,
+  awaitProof,
+  noteLost,
+  unanswered,
+  versionNow,
+} from '#conductor/flows/driver-steps/firmware-shown.ts';
 import { startUpdate } from '#conductor/flows/driver-steps/firmware-start.ts';
 import { updateMs, waitingFor } from '#conductor/flows/driver-steps/firmware-time.ts';
 import { runThenSettle, settlingLater } from '#conductor/flows/driver-steps/settle-left.ts';
@@ -22,10 +29,8 @@ import {
   type StepContext,
   stepArgs,
 } from '#conductor/flows/step-context.ts';
-import { AppError, errorChain, errorCode } from '#shared/errors/app-error.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 
-/** How long a BMC may show the version of before once it answers again. */
-const staleVersionMs = 10 * 60_000;
 /** How long an update may wait before the machine is reset for it, and reset again. */
 const firstResetMs = 30_000;
 const nextResetMs = 10 * 60_000;
@@ -46,6 +51,14 @@ export const UpdateArgs = z.strictObject({
           .regex(checksumPattern, { error: ({ input }) => describeWrongChecksum(input) })
           .optional()
           .describe('Of the image: the conductor fetches it, compares, and sends it to the BMC'),
+        version: z
+          .string()
+          .trim()
+          .min(1)
+          .optional()
+          .describe(
+            'Version that the BMC has to show afterwards, in its words; without it, another than before where the BMC does not say how the update ended',
+          ),
       }),
       { error: 'must be a list of {"component": …, "url": …}' },
     )
@@ -78,15 +91,23 @@ async function goOn(context: StepContext): Promise<ConductorStepOutcome> {
     const update = done.updates[index] ?? (await (index === 0 ? markRefusals(context, begin) : begin()));
     if ('kind' in update) return update;
     done.updates[index] = update;
-    if (update.hasEnded) continue;
+    const waits = await endUpdate(context, done, update);
+    if (waits) return waits;
+  }
+  const outcome = (await resetOnce(context, done)) ?? (await awaitReset(context));
+  if (outcome.kind !== 'done') return outcome;
+  return (await awaitStart(context, done)) ?? (await awaitProof(context, done, done.updates)) ?? finish(context, done);
+}
+
+/** Waits for the end of an update; `undefined` = it has ended. That of the BMC shows then what came of it. */
+async function endUpdate(context: StepContext, done: Done, update: Update): Promise<ConductorStepOutcome | undefined> {
+  if (!update.hasEnded) {
     const waits = await awaitEnd(context, done, update);
     if (waits) return waits;
     update.hasEnded = true;
     await noteFirmwareDone(context, done);
   }
-  const outcome = (await resetOnce(context, done)) ?? (await awaitReset(context));
-  if (outcome.kind !== 'done') return outcome;
-  return (await awaitStart(context, done)) ?? finish(context, done);
+  return update.component === 'bmc' ? awaitProof(context, done, [update]) : undefined;
 }
 
 /**
@@ -125,7 +146,7 @@ async function awaitStart(context: StepContext, done: Done): Promise<ConductorSt
   return awaitChange(context, { done, updates, about, isOver: 'the machine has been reset' });
 }
 
-/** Waits for the end of an update; `undefined` = it has ended. */
+/** Waits until its task says that it has ended, or else its version shows it. */
 async function awaitEnd(context: StepContext, done: Done, update: Update): Promise<ConductorStepOutcome | undefined> {
   if (update.task === null) return awaitVersion(context, done, update);
   const about = `the BMC to update ${update.component}`;
@@ -148,7 +169,10 @@ async function awaitEnd(context: StepContext, done: Done, update: Update): Promi
   if (progress.state === 'failed') throw new AppError('bmc_error', `update ${update.component}: ${progress.why}`);
   if (progress.state === 'pending') return resetForUpdate(context, done, update);
   if (progress.state === 'lost') return awaitVersion(context, done, update);
-  if (progress.state === 'done') return undefined;
+  if (progress.state === 'done') {
+    update.hasOwnEnd = true;
+    return undefined;
+  }
   return waitingFor(context, update.since, progress.percent === undefined ? about : `${about} (${progress.percent} %)`);
 }
 
@@ -157,36 +181,6 @@ async function noteWord(context: StepContext, done: Done, update: Update): Promi
   update.hasWord = true;
   await noteLost(context, done, [update], null);
   if (isNew) await noteFirmwareDone(context, done);
-}
-
-/** @throws what ends the work here: a conductor that stops, or has lost its lease or its database */
-async function unanswered(
-  context: StepContext,
-  { done, updates, about }: Pick<Change, 'done' | 'updates' | 'about'>,
-  error: unknown,
-): Promise<ConductorStepOutcome> {
-  if (context.signal.aborted || ['lease_lost', 'database_error'].includes(errorCode(error))) throw error;
-  await noteLost(context, done, updates, null);
-  return waitingFor(context, sinceOf(done, updates), `${about}, which does not answer now: ${errorChain(error)}`);
-}
-
-async function noteLost(
-  context: StepContext,
-  done: Done,
-  updates: readonly Update[],
-  since: number | null,
-): Promise<void> {
-  const changed = updates.filter(({ lostSince }) => lostSince !== since);
-  if (changed.length === 0) return;
-  for (const update of changed) update.lostSince = since;
-  await noteFirmwareDone(context, done);
-}
-
-/** Finds when the updates that are waited for began, or the reset that follows them. */
-function sinceOf({ wasReset, resetSince }: Done, updates: readonly Update[]): number | null {
-  const began = updates.flatMap(({ since }) => since ?? []);
-  if (wasReset) return resetSince;
-  return began.length === 0 ? null : Math.max(...began);
 }
 
 /** Resets the machine for an update that does not begin in time: some BMCs write at the next reset, but do not say so. */
@@ -204,9 +198,8 @@ async function resetForUpdate(context: StepContext, done: Done, update: Update):
 }
 
 /**
- * A BMC that has restarted knows no task, and some name none: its versions have to show what came of it, which they may do
- * minutes after it answers again. The same version written once more changes nothing that could be seen; one that is not
- * shown, now or before, is not known to be another.
+ * Waits for the version of an update whose task shows no end: a BMC that has restarted knows no task, and some name none.
+ * Its versions have to show what came of it, which they may do minutes after it answers again.
  */
 async function awaitVersion(
   context: StepContext,
@@ -218,48 +211,15 @@ async function awaitVersion(
   return awaitChange(context, { done, updates: [update], about, isOver: `the BMC ${lacks} the firmware update` });
 }
 
-interface Change {
-  readonly done: Done;
-  readonly updates: readonly Update[];
-  readonly about: string;
-  readonly isOver: string;
-}
-
-/**
- * Waits until the BMC shows another version of each than before, or has shown that of before for minutes; `undefined` = so
- * it is.
- */
-async function awaitChange(context: StepContext, change: Change): Promise<ConductorStepOutcome | undefined> {
-  const { done, updates, about, isOver } = change;
-  let shown: ReadonlyMap<string, string | null>;
-  try {
-    const components = await requireOffered(context, (bmc) => bmc.firmware).getComponents({ signal: context.signal });
-    shown = new Map(components.map(({ component, version }) => [component, version]));
-  } catch (error) {
-    return unanswered(context, change, error);
-  }
-  const late = updates.filter(({ component, before }) => {
-    const now = shown.get(component);
-    return !(now && before && now !== before);
-  });
-  if (late.length === 0) return undefined;
-  const nowMs = context.clock.now().getTime();
-  const sinceMs = Math.max(...late.map(({ lostSince }) => lostSince ?? nowMs));
-  await noteLost(context, done, late, sinceMs);
-  // some BMCs name a component by its version: the new one has another name
-  const areKnown = late.every(({ component, hasEnded }) => shown.has(component) || hasEnded);
-  if (!areKnown || nowMs - sinceMs < staleVersionMs) return waitingFor(context, sinceOf(done, updates), about);
-  context.log.warn(
-    { components: late.map(({ component }) => component) },
-    `${isOver}, and the BMC shows the version of before: taken for the same version, written again`,
-  );
-  return undefined;
-}
-
 async function finish(context: StepContext, { updates }: Done): Promise<ConductorStepOutcome> {
   const found = await readFirmware(context);
-  const now = (name: string) => found?.find(({ component }) => component === name)?.version ?? null;
-  const output = { firmware: updates.map(({ component, before }) => ({ component, before, after: now(component) })) };
+  const shown = new Map(found?.map(({ component, version }) => [component, version]));
+  const output = {
+    firmware: updates.map((each) => {
+      const { component, before } = each;
+      return { component, before, after: versionNow(each, shown) ?? null };
+    }),
+  };
   if (!found) return { kind: 'done', output };
   const flashed = updates.map(({ component }) => component);
   return {

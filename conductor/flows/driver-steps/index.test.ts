@@ -5,7 +5,7 @@ import { driverSteps } from '#conductor/flows/driver-steps/index.ts';
 test('the table has the steps of each file of the folder, one file for each interface', async () => {
   const files = (await readdir(import.meta.dirname)).filter(
     (name) =>
-      !/^(index|driver-step|apply-settings|ask-for-volumes|fetch-firmware-image|firmware-done|firmware-start|firmware-time|plan-volumes|settle-left)\.|\.test\.ts$/.test(
+      !/^(index|driver-step|apply-settings|ask-for-volumes|fetch-firmware-image|firmware-done|firmware-shown|firmware-start|firmware-time|plan-volumes|settle-left)\.|\.test\.ts$/.test(
         name,
       ),
   );
