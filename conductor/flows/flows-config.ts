@@ -1,5 +1,6 @@
 import type { AgentsConfig } from '#conductor/agents/context.ts';
 import type { ClusterConfig } from '#conductor/cluster/cluster-settings.ts';
+import type { RegistryConfig } from '#conductor/images/registry-settings.ts';
 import type { PluginRow } from '#conductor/kernel/db/schema/site.ts';
 import type { PluginTaskRef } from '#conductor/model/flows/planned-step.ts';
 import type { AttestationMode } from '#conductor/model/tpm/attestation-mode.ts';
@@ -27,6 +28,7 @@ export interface FlowsConfig extends AgentsConfig, ClusterConfig {
   readonly dhcp?: { readonly tftpDirectory: string } | undefined;
   /** Served below `/images/`. */
   readonly imagesDirectory: string;
+  readonly registries: RegistryConfig;
   /** Seconds, as the wire has it. */
   readonly heartbeatTimeout: number;
   readonly callbackTimeoutMs: number;

@@ -9,6 +9,7 @@ import {
   readTlsConfig,
 } from '#conductor/auth/auth-settings.ts';
 import { dhcpProblems, readDhcpConfig } from '#conductor/boot/dhcp/dhcp-settings.ts';
+import { readRegistryConfig, registryProblems } from '#conductor/images/registry-settings.ts';
 import { conductorProblems, readConductorSettings } from '#conductor/kernel/conductor-settings.ts';
 import { describeSettingProblems } from '#conductor/kernel/describe-setting-problems.ts';
 import { keyFileProblems } from '#conductor/kernel/secrets/key-file.ts';
@@ -74,6 +75,7 @@ export function readConfig(
           ...authProblems(parsed.data),
           ...webhookProblems(parsed.data),
           ...traceProblems(parsed.data),
+          ...registryProblems(parsed.data),
           ...dhcpProblems(parsed.data, readBootConfig(parsed.data, publicUrlOf(parsed.data)).url),
         ]
       : []),
@@ -100,6 +102,7 @@ function toConfig(env: z.infer<typeof Environment>): Omit<ConductorConfig, 'sett
     secretKeyFile: env.BATON_SECRET_KEY_FILE,
     ramdiskDirectory: env.BATON_RAMDISK_DIR,
     imagesDirectory: env.BATON_IMAGES_DIR,
+    registries: readRegistryConfig(env),
     networksFile: env.BATON_NETWORKS_FILE,
     inspectionRulesFile: env.BATON_INSPECTION_RULES_FILE,
     conductorName: env.BATON_CONDUCTOR_NAME,

@@ -5,6 +5,7 @@ import { allocationEnvironment } from '#conductor/allocations/context.ts';
 import { authEnvironment } from '#conductor/auth/auth-settings.ts';
 import { dhcpEnvironment } from '#conductor/boot/dhcp/dhcp-settings.ts';
 import { clusterEnvironment } from '#conductor/cluster/cluster-settings.ts';
+import { registryEnvironment } from '#conductor/images/registry-settings.ts';
 import { conductorEnvironment } from '#conductor/kernel/conductor-settings.ts';
 import { namesPrimary } from '#conductor/kernel/db/session/database-url.ts';
 import { traceEnvironment } from '#conductor/kernel/traces/trace-settings.ts';
@@ -64,6 +65,7 @@ export const Environment = z.object({
     .default('build/ramdisk')
     .describe('directory with vmlinuz, initrd.img and, for virtual media, boot-medium.bin and .json'),
   BATON_IMAGES_DIR: z.string().default('build/os-image').describe('directory served under /images/'),
+  ...registryEnvironment,
   BATON_NETWORKS_FILE: z.string().optional().describe('switches and networks (YAML), see docs/networks.md'),
   BATON_CONDUCTOR_NAME: z
     .string()

@@ -46,6 +46,8 @@ export const peerLimits = {
   instance: { bytes: 64 * kibibyte, depth: 0, values: 0, timeoutMs: 5_000, code: 'unavailable' },
   /** Only status and headers are looked at. */
   image: { bytes: 64 * kibibyte, depth: 0, values: 0, timeoutMs: 5_000, code: 'unavailable' },
+  /** A manifest, of which registries take 4 MiB, or a token. */
+  registry: { bytes: 4 * mebibyte, depth: 16, values: 100_000, timeoutMs: 15_000, code: 'image_error' },
   /** A chunk from a machine that deploys the same image; its bytes are the chunk's, if that has fewer. */
   neighbour: { bytes: 4 * mebibyte + 64 * kibibyte, depth: 0, values: 0, timeoutMs: 16_000, code: 'image_error' },
   /** The conductor's answers, as the agent reads them. */

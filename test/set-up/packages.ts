@@ -54,7 +54,8 @@ export const witnessPackages: readonly string[] = [
   'kea-dhcp4-server',
   'docker-compose', // reads the compose file
   'yamllint',
-  'skopeo', // reads the OCI image
+  'docker-registry', // a registry with disk images
+  'skopeo', // fills it, and reads the OCI image
   'umoci', // unpacks it
   'prometheus', // promtool, for the alert rules
   'zsh', // completion

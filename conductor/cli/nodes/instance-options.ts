@@ -5,6 +5,7 @@ import { readInputFile } from '#conductor/cli/shell/input-files.ts';
 import { usageError } from '#conductor/cli/shell/usage-error.ts';
 import { checksumForms, parseImageChecksum } from '#conductor/model/image-checksum.ts';
 import { isJsonObject } from '#conductor/model/json-object.ts';
+import { isOciSource, parseOciReference } from '#shared/oci/reference.ts';
 
 /** Options that describe the image to write. */
 export const imageOptions = {
@@ -24,8 +25,11 @@ export function readImage(input: CommandInput): WantedImage | undefined {
   const image = textOption(input, 'image');
   const checksum = textOption(input, 'checksum');
   // before it is noted: a deploy without --image would then be refused, too
-  if (image !== undefined && !/^https?:\/\/\S+$/.test(image)) {
-    throw usageError('--image: it must be the http:// or https:// URL of the image');
+  if (image !== undefined && isOciSource(image)) {
+    parseOciReference(image, '--image');
+    if (checksum !== undefined) throw usageError('--checksum: an oci:// image has its own digest, which is checked');
+  } else if (image !== undefined && !/^https?:\/\/\S+$/.test(image)) {
+    throw usageError('--image: it must be the http:// or https:// URL of the image, or oci://registry/repository:tag');
   }
   if (image !== undefined) return { image_source: image, ...checksumInfo(checksum) };
   if (checksum !== undefined) throw usageError('--checksum: it goes with --image');

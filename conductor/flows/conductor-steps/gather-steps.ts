@@ -2,6 +2,7 @@ import { type AgentOffer, askForInventory, askForSteps, saveAgentSteps } from '#
 import { startWatchingCables } from '#conductor/flows/conductor-steps/watch-cables.ts';
 import { markRefusals } from '#conductor/flows/log/changed-nothing.ts';
 import { stepsOf } from '#conductor/flows/log/flow-store.ts';
+import { findPlannedImage, registryPatience } from '#conductor/flows/plan/find-planned-image.ts';
 import { readPlan, requireSamePlan } from '#conductor/flows/plan/read-plan.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import { flowKinds } from '#conductor/model/flows/flow-kinds.ts';
@@ -25,9 +26,12 @@ export async function planWithAgent(context: StepContext): Promise<ConductorStep
   await startWatchingCables(context);
   if (!kind.inBand) return { kind: 'done' };
   const { advertised, version, lacksExtension } = await rememberSteps(context, kind.inBand.kind);
-  const request = { kind: flow.kind, requested: flow.requestedSteps, wipe: flow.wipe ?? undefined };
+  const asked = { kind: flow.kind, requested: flow.requestedSteps, wipe: flow.wipe ?? undefined };
   // nothing of it has begun
   const plan = await markRefusals({ isRepeated: false }, async () => {
+    const { signal } = context;
+    const image = await findPlannedImage(context, node, flow.kind, { patienceMs: registryPatience.deploy, signal });
+    const request = { ...asked, pinnedImage: image?.pinned };
     const read = await context.ask(readPlan(context, node, request, advertised));
     await requireSamePlan(read, flow.planHash, { disksAreNew: true });
     if (lacksExtension) requireStepsSet(read.steps, read.facts.priorities);

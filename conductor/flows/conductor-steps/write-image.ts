@@ -8,7 +8,14 @@ import {
   sendAgentStep,
   sendCommand,
 } from '#conductor/flows/conductor-steps/run-agent-step.ts';
-import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
+import { registryPatience } from '#conductor/flows/plan/find-planned-image.ts';
+import {
+  type ConductorStep,
+  type ConductorStepOutcome,
+  type StepContext,
+  stepArgs,
+} from '#conductor/flows/step-context.ts';
+import { findRegistryImage } from '#conductor/images/find-registry-image.ts';
 import { imageOf } from '#conductor/images/kept-chunks.ts';
 import { openConfigDrive, openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
 import { stepKey } from '#conductor/model/flows/planned-step.ts';
@@ -38,7 +45,12 @@ export const writeImage: ConductorStep = {
     const started = await (isOld ? resumeStarted(context, oldCommand) : resumeAgentStep(context));
     if (started) return recordOsDisk(context, started);
     await keepOnlySameDisk(context, instanceInfo);
-    const image = buildImageInfo({ ...node, instanceInfo });
+    const file = await findRegistryImage(context, node, {
+      pinned: stepArgs(context)['image'],
+      patienceMs: registryPatience.deploy,
+      signal: context.signal,
+    });
+    const image = buildImageInfo({ ...node, instanceInfo }, file);
     const configdrive = openConfigDrive(secrets, node.uuid, sealed) ?? null;
     const outcome = isOld
       ? await prepareImage(context, { image_info: withHashPair(image), configdrive })

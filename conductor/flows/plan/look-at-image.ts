@@ -3,6 +3,7 @@ import { describePeerEnd } from '#conductor/model/certificate-end.ts';
 import { type PlanFacts, type PlannedStep, stepKey } from '#conductor/model/flows/planned-step.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
+import type { ResolvedImage } from '#shared/oci/resolve-image.ts';
 import { askPeerForHeaders, type PeerRequest } from '#shared/peers/ask-peer.ts';
 import { checkOutboundUrl, type OutboundRules, outboundAgent } from '#shared/peers/outbound-url.ts';
 import { findPeerCertificate } from '#shared/peers/peer-certificates.ts';
@@ -27,6 +28,8 @@ interface Wanted {
   readonly destroys: Pick<PlanDestroys, 'disks'>;
   readonly instanceInfo: JsonObject;
   readonly facts?: Pick<PlanFacts, 'isFake'>;
+  /** The image, where it is in a registry, which has been asked. */
+  readonly image?: Pick<ResolvedImage, 'pinned' | 'size' | 'format'> | undefined;
 }
 
 interface KeptLook {
@@ -45,7 +48,7 @@ const kept = new WeakMap<OutboundRules, Map<string, KeptLook>>();
  * @returns a sentence each; none where all is well, where nothing is written, or where the server can't be understood
  */
 export async function lookAtImage(
-  { steps, destroys, instanceInfo, facts }: Wanted,
+  { steps, destroys, instanceInfo, facts, image }: Wanted,
   rules: OutboundRules,
   {
     project,
@@ -56,6 +59,12 @@ export async function lookAtImage(
   if (facts?.isFake || !steps.some((step) => stepKey(step) === 'deploy.write_image')) return [];
   const { image_source: source, image_checksum: checksum, image_os_hash_value: hash } = instanceInfo;
   const room = roomFor(destroys);
+  if (image) {
+    const look = { status: 200, type: undefined, bytes: image.size };
+    // what else than raw may have more bytes than it fills
+    const fits = { url: image.pinned, room: image.format === 'raw' ? room : undefined };
+    return [describeFile(`The image ${image.pinned}`, look, fits)].filter((line) => line !== undefined);
+  }
   const asked = [
     { what: 'image', url: source },
     { what: 'checksum file', url: hash ?? checksum },

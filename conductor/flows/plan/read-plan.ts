@@ -12,7 +12,13 @@ import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { openConfigDrive, openNodeDocument, openStepArgs } from '#conductor/kernel/secrets/node-secrets.ts';
 import { flowKinds } from '#conductor/model/flows/flow-kinds.ts';
 import type { FlowKindName, WipeRequest } from '#conductor/model/flows/flow-states.ts';
-import type { OfferedDriverStep, PlanFacts, PlannedStep, RequestedStep } from '#conductor/model/flows/planned-step.ts';
+import {
+  type OfferedDriverStep,
+  type PlanFacts,
+  type PlannedStep,
+  type RequestedStep,
+  stepKey,
+} from '#conductor/model/flows/planned-step.ts';
 import { propertiesIn, trustedOsDisk } from '#conductor/nodes/boot/os-disk.ts';
 import { runsFromRamdisk } from '#conductor/nodes/boot/ramdisk-instance.ts';
 import { deployBootOf, whyKexecIsUnknown } from '#conductor/nodes/deploy-boot.ts';
@@ -33,6 +39,8 @@ export interface PlanRequest {
   readonly disableRamdisk?: boolean | undefined;
   /** With the kind `wipe`. */
   readonly wipe?: WipeRequest | undefined;
+  /** Reference to an image in a registry, with the digest of what is to be written. */
+  readonly pinnedImage?: string | undefined;
 }
 
 /**
@@ -147,6 +155,13 @@ async function reasonForNoAgent(
   return volume && `the node boots from volume ${volume.volumeId}`;
 }
 
+/** Says in the step that writes the image which one it is: so it counts in the plan's hash, and is what is written. */
+function pinImage(steps: readonly PlannedStep[], pinned: string | undefined): PlannedStep[] {
+  return steps.map((step) =>
+    pinned !== undefined && stepKey(step) === 'deploy.write_image' ? { ...step, args: { image: pinned } } : step,
+  );
+}
+
 export interface Plan {
   /** Their secrets sealed. */
   readonly steps: readonly PlannedStep[];
@@ -179,7 +194,7 @@ export async function readPlan(
 ): Promise<Plan> {
   const kind = flowKinds[request.kind];
   const facts = await readPlanFacts(context, node, request, fresh);
-  const steps = planSteps(kind, facts);
+  const steps = pinImage(planSteps(kind, facts), request.pinnedImage);
   await checkPlannedSettings(context.db, node.uuid, steps);
   const settings = {
     properties: openNodeDocument(context.secrets, node, 'properties'),

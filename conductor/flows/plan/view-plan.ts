@@ -5,6 +5,7 @@ import { fakesFlow, simulatedWipe } from '#conductor/flows/log/fakes-flow.ts';
 import { predictSeconds, takesAnyTime, typicalSeconds } from '#conductor/flows/log/step-durations.ts';
 import { tenantBindings, tenantMoves, warnOfCables } from '#conductor/flows/network/node-network.ts';
 import { describeUnprovable } from '#conductor/flows/network/served-boot.ts';
+import { findRequestedImage } from '#conductor/flows/plan/find-planned-image.ts';
 import { isRefusal } from '#conductor/flows/plan/is-refusal.ts';
 import { describeCertificate, lookAtImage } from '#conductor/flows/plan/look-at-image.ts';
 import { type Plan, type PlanRequest, readPlan } from '#conductor/flows/plan/read-plan.ts';
@@ -33,11 +34,13 @@ import { errorChain } from '#shared/errors/app-error.ts';
  * @throws AppError `invalid_argument` naming the step and what would be right.
  */
 export async function viewPlan(
-  context: Pick<EngineContext, 'db' | 'drivers' | 'config' | 'secrets' | 'networks' | 'steps'>,
+  context: Pick<EngineContext, 'clock' | 'db' | 'drivers' | 'config' | 'secrets' | 'networks' | 'steps'>,
   node: NodeRow,
-  request: PlanRequest,
+  asked: PlanRequest,
   caller: Pick<Caller, 'project'>,
 ): Promise<PlanView> {
+  const image = await findRequestedImage(context, node, asked.kind, caller);
+  const request = { ...asked, pinnedImage: image?.pinned };
   const plan = await readPlan(context, node, request);
   const seconds = predictSeconds(plan.steps, await typicalSeconds(context.db, plan.steps));
   const switching = plan.steps.some(({ step }) => step === 'switch_to_tenant_network')
@@ -80,7 +83,7 @@ export async function viewPlan(
       ...(await warnOfDistrust(context, node, plan.steps)),
       ...listBmcCertificate(node),
       ...(await lookAtImage(
-        { ...plan, instanceInfo: clearInstance(context, node) },
+        { ...plan, instanceInfo: clearInstance(context, node), image },
         context.config.outbound.images,
         caller,
       )),

@@ -1,6 +1,7 @@
 import { encrypt } from 'unixcrypt';
 import type { FlowsContext } from '#conductor/flows/context.ts';
 import { findOpenFlow } from '#conductor/flows/log/flow-store.ts';
+import { findRequestedImage } from '#conductor/flows/plan/find-planned-image.ts';
 import { type PlanContext, requireSamePlan } from '#conductor/flows/plan/read-plan.ts';
 import { type Admission, admit, type Work } from '#conductor/flows/request/admit.ts';
 import type { ProvisionRequest } from '#conductor/flows/request/provision-request.ts';
@@ -11,6 +12,7 @@ import type { Transaction } from '#conductor/kernel/db/open.ts';
 import type { FlowRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { sealConfigDrive, sealNode } from '#conductor/kernel/secrets/node-secrets.ts';
+import { kindStartedBy } from '#conductor/model/flows/flow-kinds.ts';
 import { provisionVerbs } from '#conductor/model/provision-states.ts';
 import { requireKnownMachine } from '#conductor/nodes/change/restored-node.ts';
 import { changeUnlocked } from '#conductor/nodes/node-lock.ts';
@@ -39,6 +41,10 @@ export async function requestProvision(
   requireAdmitted(admit(node, request, facts));
   if (event === 'abort' && (await askToAbort(context, node.uuid, `stopped by the operator's '${request.verb}'`)))
     return;
+  // a registry is asked before the node's row is locked
+  const kind = request.planHash === undefined ? undefined : kindStartedBy(event);
+  const image = await findRequestedImage(context, node, kind, request.caller);
+  const pinnedImage = image?.pinned;
   // thousands of rounds, through which nobody should wait for the node's row
   const rescueHash = rescuePassword === undefined ? undefined : encrypt(rescuePassword);
   const startOn = async (tx: Transaction, current: NodeRow, open: FlowRow | undefined) => {
@@ -46,14 +52,14 @@ export async function requestProvision(
     // nobody else works on it now
     const work = requireAdmitted(admit(current, request, { ...facts, holder: undefined, flow }));
     const inTransaction = { ...context, db: tx };
-    if (request.planHash !== undefined) await requireReadPlan(inTransaction, current, { request, work });
+    if (request.planHash !== undefined) await requireReadPlan(inTransaction, current, { request, work, pinnedImage });
     // one given earlier stays until the instance is released: a repeated deploy is of the same instance
     if (configDrive !== undefined)
       await saveConfigDrive(tx, node.uuid, sealConfigDrive(secrets, node.uuid, configDrive));
     const instanceInfo = changedInstanceInfo(current, request, rescueHash);
     const change = instanceInfo ? sealNode(secrets, node.uuid, { instanceInfo }, current) : {};
     if (instanceInfo) await updateNode(tx, node.uuid, change);
-    return startWork(context, tx, { ...current, ...change }, { request, work, flow: open });
+    return startWork(context, tx, { ...current, ...change }, { request, work, flow: open, pinnedImage });
   };
   const seizes = event === 'abort' ? (_node: NodeRow, flow: FlowRow | undefined) => onlyReads(flow) : undefined;
   const readFlow = (tx: Transaction) => findOpenFlow(tx, node.uuid);
@@ -84,10 +90,14 @@ function requireAdmitted({ work, refusal }: Admission): Work {
 async function requireReadPlan(
   context: PlanContext,
   node: NodeRow,
-  { request, work }: { readonly request: ProvisionRequest; readonly work: Work },
+  {
+    request,
+    work,
+    pinnedImage,
+  }: { readonly request: ProvisionRequest; readonly work: Work; readonly pinnedImage: string | undefined },
 ): Promise<void> {
   if (!work.kind) return;
-  const plan = await planWork(context, node, { kind: work.kind, wipe: work.wipe, request });
+  const plan = await planWork(context, node, { kind: work.kind, wipe: work.wipe, request, pinnedImage });
   if (!plan.isComplete) {
     throw new AppError(
       'conflict',

@@ -22,6 +22,8 @@ export interface AdmittedWork {
   readonly request: ProvisionRequest;
   readonly work: Work;
   readonly flow: FlowRow | undefined;
+  /** Reference to the image, as `PlanRequest` has it. */
+  readonly pinnedImage?: string | undefined;
 }
 
 /**
@@ -34,7 +36,7 @@ export async function startWork(
   context: EngineContext,
   tx: Transaction,
   node: NodeRow,
-  { request, work, flow }: AdmittedWork,
+  { request, work, flow, pinnedImage }: AdmittedWork,
 ): Promise<'to do' | 'nothing to do'> {
   const options = { conductor: context.config.conductorName, ...request.caller };
   if (work.openFlow !== 'none') {
@@ -44,7 +46,7 @@ export async function startWork(
     await meetOpenFlow(context, tx, { node, flow, options, error, fate: work.openFlow });
     if (work.openFlow !== 'ended') return 'to do';
   }
-  const begun = work.kind && (await planFlow(context, tx, node, { request, work, kind: work.kind }));
+  const begun = work.kind && (await planFlow(context, tx, node, { request, work, kind: work.kind, pinnedImage }));
   const moves = applyEvent(tx, node, work.event, {
     ...options,
     target: work.kind ? flowKinds[work.kind].target : null,
@@ -65,11 +67,11 @@ async function planFlow(
   context: EngineContext,
   tx: Transaction,
   node: NodeRow,
-  { request, work, kind }: Omit<AdmittedWork, 'flow'> & { readonly kind: FlowKindName },
+  { request, work, kind, pinnedImage }: Omit<AdmittedWork, 'flow'> & { readonly kind: FlowKindName },
 ): Promise<Parameters<typeof insertFlow>[1]> {
   const { wipe } = work;
   const inTransaction = { ...context, db: tx };
-  const plan = await planWork(inTransaction, node, { kind, wipe, request });
+  const plan = await planWork(inTransaction, node, { kind, wipe, request, pinnedImage });
   const requestedSteps = await sealSteps(inTransaction, node.uuid, request.steps ?? []);
   if (wipe && !fakesFlow('wipe', node)) await updateNode(tx, node.uuid, { owedWipe: wipe });
   if (kind === 'inspect') await updateNode(tx, node.uuid, { inspectionStartedAt: context.clock.now() });
@@ -99,13 +101,15 @@ export function planWork(
     kind,
     wipe,
     request,
+    pinnedImage,
   }: Pick<Work, 'wipe'> & {
+    readonly pinnedImage?: string | undefined;
     readonly kind: FlowKindName;
     readonly request: Pick<ProvisionRequest, 'steps' | 'disableRamdisk'>;
   },
 ): Promise<Plan> {
   const { disableRamdisk } = request;
-  return readPlan(context, node, { kind, requested: request.steps ?? [], disableRamdisk, wipe });
+  return readPlan(context, node, { kind, requested: request.steps ?? [], disableRamdisk, wipe, pinnedImage });
 }
 
 interface FlowOfNode {

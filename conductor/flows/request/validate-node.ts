@@ -5,6 +5,7 @@ import { findSharedBonds, warnOfCables } from '#conductor/flows/network/node-net
 import { isRefusal } from '#conductor/flows/plan/is-refusal.ts';
 import { readPlan } from '#conductor/flows/plan/read-plan.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { InterfaceKind } from '#conductor/model/node-words.ts';
 import { networkInterfaces, parseNetworkInterface, validateNetwork } from '#conductor/networks/network-interfaces.ts';
 import { buildImageInfo, checkImageUrls } from '#conductor/nodes/boot/image-info.ts';
@@ -137,7 +138,8 @@ async function readChecks(
             checkImageUrls(node.instanceInfo, context.config.outbound.images);
             if (runsFromRamdisk(node)) return ramdiskInstance(node);
             if (volume) return bootVolume(openTarget(context.secrets, volume), connectors);
-            return writesNoImage(node) ? undefined : buildImageInfo(node);
+            if (writesNoImage(node)) return undefined;
+            return buildImageInfo({ ...node, instanceInfo: openNodeDocument(context.secrets, node, 'instanceInfo') });
           }),
     network: () => {
       const answer = check(() => {

@@ -12,6 +12,7 @@ import type { FlowKindName } from '#conductor/model/flows/flow-states.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { ProvisionVerb } from '#conductor/model/provision-states.ts';
 import { checkImageUrls } from '#conductor/nodes/boot/image-info.ts';
+import { requireSecretForNewRegistry } from '#conductor/nodes/change/pull-secret-way.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 
 const route = routesOf("flows and plans (Baton's own)");
@@ -75,5 +76,7 @@ export function nodePlanRoutes(app: ApiApp, context: HttpContext): void {
 function withInstance({ config, secrets }: HttpContext, node: NodeRow, changes: JsonObject): NodeRow {
   checkImageUrls(changes, config.outbound.images);
   const merged = Object.entries({ ...node.instanceInfo, ...changes }).filter(([, value]) => value !== null);
-  return { ...node, ...sealNode(secrets, node.uuid, { instanceInfo: Object.fromEntries(merged) }, node) };
+  const instanceInfo = Object.fromEntries(merged);
+  requireSecretForNewRegistry(instanceInfo, node.instanceInfo);
+  return { ...node, ...sealNode(secrets, node.uuid, { instanceInfo }, node) };
 }

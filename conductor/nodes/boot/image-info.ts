@@ -3,6 +3,8 @@ import { parseImageChecksum } from '#conductor/model/image-checksum.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { bootModeOf, capabilityOf } from '#conductor/nodes/boot/boot-mode.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { parsePullSecret } from '#shared/oci/pull-secret.ts';
+import { isOciSource, parseOciReference } from '#shared/oci/reference.ts';
 import { checkOutboundUrl, type OutboundRules } from '#shared/peers/outbound-url.ts';
 import { hasSoftwareRaid } from '#shared/raid/target-raid-config.ts';
 
@@ -17,40 +19,101 @@ export function isPartitionImage(info: Readonly<Record<string, unknown>>): boole
   return type === 'partition' || (type !== 'whole-disk' && Boolean(info['kernel']) && Boolean(info['ramdisk']));
 }
 
+/** An image's file in a registry, as it was found for this write. */
+export interface RegistryFile {
+  readonly url: string;
+  /** `sha256:…`, `sha512:…` of the file. */
+  readonly digest: string;
+  readonly title: string | undefined;
+  /** `undefined` = its bytes say. */
+  readonly format: 'raw' | 'qcow2' | undefined;
+  /** Authorization header; a secret. */
+  readonly authorization: string | undefined;
+}
+
 /**
  * Makes the `image_info` argument of `write_image` from `instance_info` (agent-protocol.md §6.1).
+ * @param file of an image in a registry; without it the fields are only checked
  * @throws AppError `invalid_argument` naming the missing or wrong field.
  */
-export function buildImageInfo(node: ImageNode): Record<string, unknown> {
+export function buildImageInfo(node: ImageNode, file?: RegistryFile): Record<string, unknown> {
   const info = node.instanceInfo;
   const source = info['image_source'];
-  if (typeof source !== 'string' || !/^https?:\/\/\S+$/.test(source)) {
+  const isInRegistry = isOciSource(source);
+  if (typeof source !== 'string' || !(isInRegistry || /^https?:\/\/\S+$/.test(source))) {
     throw new AppError(
       'invalid_argument',
-      'instance_info.image_source must be an http:// or https:// URL of the image',
+      'instance_info.image_source must be an http:// or https:// URL of the image, or oci://registry/repository:tag',
     );
   }
   const type = info['image_type'] ?? 'whole-disk';
   if (type !== 'whole-disk' && type !== 'partition') {
     throw new AppError('invalid_argument', 'instance_info.image_type must be "whole-disk" or "partition"');
   }
-  const format = info['image_disk_format'] ?? 'raw';
-  if (typeof format !== 'string' || !imageFormats.includes(format)) {
+  const format = info['image_disk_format'] ?? (isInRegistry ? file?.format : 'raw');
+  const isOpen = isInRegistry && format === undefined;
+  if (!isOpen && (typeof format !== 'string' || !imageFormats.includes(format))) {
     throw new AppError(
       'not_supported',
       `instance_info.image_disk_format ${JSON.stringify(format)} is not supported: it must be one of ${imageFormats.join(', ')}`,
     );
   }
   return {
-    id: new URL(source).pathname.split('/').at(-1) || source,
-    urls: [source],
-    disk_format: format,
+    ...(isInRegistry ? fileFields(info, source, file) : urlFields(info, source)),
+    ...(format === undefined ? {} : { disk_format: format }),
     container_format: 'bare',
     stream_raw_images: true,
     node_uuid: node.uuid,
-    ...checksum(info),
     ...(isPartitionImage(info) ? partitionFields(node) : {}),
   };
+}
+
+function urlFields(info: ImageNode['instanceInfo'], source: string): Record<string, unknown> {
+  return { id: new URL(source).pathname.split('/').at(-1) || source, urls: [source], ...checksum(info) };
+}
+
+/** Gives where the file is, what opens it, and its digest, by which its bytes are checked as they pass. */
+function fileFields(
+  info: ImageNode['instanceInfo'],
+  source: string,
+  file: RegistryFile | undefined,
+): Record<string, unknown> {
+  const { repository } = parseOciReference(source, 'instance_info.image_source');
+  const { image_pull_secret: secret } = info;
+  if ((secret ?? '') !== '') parsePullSecret(secret, 'instance_info.image_pull_secret');
+  requireNoOtherDigest(info, file?.digest);
+  if (!file) return {};
+  const [algorithm, hex] = file.digest.split(':');
+  return {
+    id: file.title ?? repository.split('/').at(-1) ?? repository,
+    urls: [file.url],
+    os_hash_algo: algorithm,
+    os_hash_value: hex,
+    ...(file.authorization === undefined
+      ? {}
+      : { image_request_authorization: Buffer.from(file.authorization, 'utf8').toString('base64') }),
+  };
+}
+
+/**
+ * Checks that a checksum beside an image in a registry is the file's own: Ironic does not look at it, and what somebody wants
+ * to be checked must not be left unchecked.
+ * @param digest of the file, where it is known
+ * @throws AppError `invalid_argument`.
+ */
+export function requireNoOtherDigest(info: JsonObject, digest: string | undefined): void {
+  const fields = ['image_os_hash_value', 'image_checksum'].filter((each) => (info[each] ?? '') !== '');
+  for (const field of fields) {
+    const given = info[field];
+    const parsed = typeof given === 'string' ? parseImageChecksum(given) : undefined;
+    const says = parsed && 'hex' in parsed ? `${parsed.algorithm}:${parsed.hex}` : undefined;
+    if (says !== undefined && (digest === undefined || says === digest)) continue;
+    const is = digest === undefined ? 'its digest' : `its digest, ${digest}`;
+    throw new AppError(
+      'invalid_argument',
+      `instance_info.${field}: an image in a registry is checked by ${is}: leave the field out`,
+    );
+  }
 }
 
 /**
@@ -181,7 +244,11 @@ export function checkImageUrls(instanceInfo: JsonObject, rules: OutboundRules): 
 
 /** The same for a config drive, which may be its own text as well. */
 export function checkFetched(what: string, value: unknown, rules: OutboundRules): void {
-  if (typeof value === 'string' && /^\s*https?:/i.test(value)) checkOutboundUrl(what, value.trim(), rules);
+  if (typeof value !== 'string') return;
+  if (/^\s*https?:/i.test(value)) checkOutboundUrl(what, value.trim(), rules);
+  // another form is refused where the field is read
+  const registry = /^\s*oci:\/\/([^/]+)/i.exec(value)?.[1];
+  if (registry !== undefined) checkOutboundUrl(what, `https://${registry}/`, rules);
 }
 
 /**

@@ -4,6 +4,7 @@ import { applyJsonPatch, type JsonPatch, parsePatched, patchRoots } from '#condu
 import { keepMasked } from '#conductor/kernel/secrets/mask-document.ts';
 import { interfaceKinds, nodeFaults } from '#conductor/model/node-words.ts';
 import type { ProvisionState } from '#conductor/model/provision-states.ts';
+import { requireSecretForNewRegistry } from '#conductor/nodes/change/pull-secret-way.ts';
 import { refuseUnknownKeys, refuseWrongValues, requireLoginForNewAddress } from '#conductor/nodes/driver-info.ts';
 import { nodeColumns, nodeNameFault } from '#conductor/nodes/node-fields.ts';
 import {
@@ -207,6 +208,7 @@ function changedColumns(node: NodeRow, after: FilledDescription): NodeChange {
     properties: keepMasked(after.properties, node.properties),
   };
   requireLoginForNewAddress('driver_info', secretsKept.driver_info, node.driverInfo);
+  requireSecretForNewRegistry(secretsKept.instance_info, node.instanceInfo);
   const changes = nodeColumns
     .map(([field, column]) => [column, secretsKept[field]] as const)
     .filter(([column, value]) => JSON.stringify(value) !== JSON.stringify(node[column]));

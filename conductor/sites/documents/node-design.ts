@@ -10,6 +10,7 @@ import { shownText, strictObject } from '#conductor/sites/documents/schema-fault
 import { parseHints } from '#shared/disks/root-device-hints.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { parseMacAddress } from '#shared/mac-address.ts';
+import { isOciReference } from '#shared/oci/reference.ts';
 import { parseTargetRaidConfig } from '#shared/raid/target-raid-config.ts';
 
 /**
@@ -98,9 +99,9 @@ const Device = strictObject({
 });
 
 const imageRule =
-  'must be an http:// or https:// URL (a file below BATON_IMAGES_DIR is http://CONDUCTOR:6385/images/FILE), or a name that a baton/Images/v1 explains';
-const isUrl = (url: string): boolean => /^https?:\/\/\S+$/.test(url) && URL.canParse(url);
-const imageUrl = shownText.refine(isUrl, 'must be an http:// or https:// URL');
+  'must be an http:// or https:// URL (a file below BATON_IMAGES_DIR is http://CONDUCTOR:6385/images/FILE), oci://registry/repository:tag, or a name that a baton/Images/v1 explains';
+const isUrl = (url: string): boolean => (/^https?:\/\/\S+$/.test(url) && URL.canParse(url)) || isOciReference(url);
+const imageUrl = shownText.refine(isUrl, 'must be an http:// or https:// URL, or oci://registry/repository:tag');
 /** Airship's sites have a name that MAAS knows: `xenial`. */
 const isImageName = (image: string): boolean => /^[A-Za-z0-9][\w.-]*$/.test(image);
 const checksum = shownText.refine((given) => given === '!' || parseImageChecksum(given) !== undefined, {
@@ -112,8 +113,11 @@ export const ImagesData = z.record(
   shownText.refine(isImageName, 'must be the name of an image, such as xenial'),
   strictObject({
     image: imageUrl,
-    checksum,
+    checksum: checksum.exactOptional(),
     image_format: z.enum(imageFormats, expectedMessage(`one of ${imageFormats.join(', ')}`)).exactOptional(),
+  }).refine(({ image, checksum: digest }) => digest !== undefined || isOciReference(image), {
+    path: ['checksum'],
+    error: `is missing: it must be ${checksumForms}`,
   }),
   expectedMessage('a mapping of names to images'),
 );

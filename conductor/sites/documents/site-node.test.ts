@@ -236,7 +236,7 @@ addressing: [{network: a}]
       "Error InvalidValue BaremetalNode n1 data.interfaces.f: f must be a mapping",
       "Error InvalidValue BaremetalNode n1 data.storage.root_device: root_device is wrong: root device hint root_device.sise is not a known hint; hints are size, rotational, model, vendor, serial, wwn, wwn_with_extension, wwn_vendor_extension, name, hctl, by_path, tran",
       "Error InvalidValue BaremetalNode n1 data.storage.raid: raid is wrong: it can't be used: logical_disks must have at least one logical disk",
-      "Error InvalidValue BaremetalNode n1 data.platform.image: image must be an http:// or https:// URL (a file below BATON_IMAGES_DIR is http://CONDUCTOR:6385/images/FILE), or a name that a baton/Images/v1 explains (given: "file:///xenial")",
+      "Error InvalidValue BaremetalNode n1 data.platform.image: image must be an http:// or https:// URL (a file below BATON_IMAGES_DIR is http://CONDUCTOR:6385/images/FILE), oci://registry/repository:tag, or a name that a baton/Images/v1 explains (given: "file:///xenial")",
       "Error InvalidValue BaremetalNode n1 data.platform.checksum: checksum must be sha256: and 64 hexadecimal digits, sha512: and 128, the digits alone, or the URL of a checksum file (given: "abc")",
       "Error InvalidValue BaremetalNode n1 data.platform.image_format: image_format must be one of raw, qcow2, gpt (given: "vmdk")",
       "Error InvalidValue BaremetalNode n1 data.metadata.tags: tags must be a list of tags (given: "a")",

@@ -12,6 +12,7 @@ import { siteNetworkData } from '#conductor/sites/documents/site-network-data.ts
 import { sitePorts } from '#conductor/sites/documents/site-ports.ts';
 import type { InService, SiteDocument, SiteNode } from '#conductor/sites/site.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { isOciSource } from '#shared/oci/reference.ts';
 
 /** Any microversion that knows all characters of a node's name. */
 const nameVersion = 10;
@@ -152,7 +153,7 @@ function instanceInfoOf(
   const named = images.get(given?.image ?? '');
   const platform = named ? { ...given, ...named } : given;
   const image = platform?.image;
-  if (image && !/^https?:/.test(image)) {
+  if (image && !/^(?:https?:|oci:\/\/)/i.test(image)) {
     const message = `is ${image}, which no baton/Images/v1 explains: until one does, such a node fails before anything of it is touched`;
     report(['data', 'platform', 'image'], message, 'UnknownImage', 'Warning');
     return undefined;
@@ -163,6 +164,7 @@ function instanceInfoOf(
     return undefined;
   }
   const { checksum } = platform;
+  if (isOciSource(image)) return inRegistry(image, platform);
   if (!checksum) {
     const message = 'is missing: the image needs one, such as "sha256:" and 64 hexadecimal digits';
     report(['data', 'platform', 'checksum'], message, 'MissingField');
@@ -176,6 +178,16 @@ function instanceInfoOf(
     ...(parsed && 'hex' in parsed
       ? { image_os_hash_algo: parsed.algorithm, image_os_hash_value: parsed.hex }
       : { image_checksum: checksum }),
+  };
+}
+
+/** An image in a registry has a digest of its own, and its file says its format. */
+function inRegistry(image: string, platform: NonNullable<NodeDesign['platform']>): JsonObject {
+  const { checksum, image_format: format } = platform;
+  return {
+    image_source: image,
+    ...(format ? { image_disk_format: format } : {}),
+    ...(checksum ? { image_checksum: checksum } : {}),
   };
 }
 

@@ -1,6 +1,7 @@
 import { open } from 'node:fs/promises';
 import type { AgentContext } from '#agent/context.ts';
 import { resolveChecksum } from '#agent/image/fetch/expected-checksum.ts';
+import { authorizationHeaders } from '#agent/image/image-info.ts';
 import { writeImage } from '#agent/image/write-image.ts';
 import { ImageInfo } from '#shared/in-band/image-info.ts';
 import { describeOrigin } from '#shared/wire/progress.ts';
@@ -28,6 +29,8 @@ export async function writeToFile(file: string, context: AgentContext, imageInfo
         signal,
         reportProgress,
         urls: info.urls,
+        headers: authorizationHeaders(info),
+        declaredFormat: info.disk_format,
         checksum: await resolveChecksum(info, () => Promise.reject(new Error('there is no checksum file'))),
         share: shareImage,
         maxTries: 1000,

@@ -1,0 +1,79 @@
+import type { RegistryConfig } from '#conductor/images/registry-settings.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
+import { readPrivateFile } from '#conductor/kernel/secrets/private-file.ts';
+import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
+import { requireNoOtherDigest } from '#conductor/nodes/boot/image-info.ts';
+import type { Clock } from '#shared/clock.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import type { RegistryMeans } from '#shared/oci/ask-registry.ts';
+import { findPullSecret, parsePullSecret, type RegistryLogin } from '#shared/oci/pull-secret.ts';
+import { isOciSource, type OciReference, parseOciReference } from '#shared/oci/reference.ts';
+import { type ResolvedImage, resolveImage } from '#shared/oci/resolve-image.ts';
+import { checkOutboundUrl, type OutboundRules, outboundAgent } from '#shared/peers/outbound-url.ts';
+
+interface Context {
+  readonly config: { readonly registries: RegistryConfig; readonly outbound: { readonly images: OutboundRules } };
+  readonly secrets: Secrets;
+  readonly clock: Clock;
+}
+
+const loginAdvice = 'instance_info.image_pull_secret has it for one node, the file of BATON_OCI_AUTH_FILE for all';
+
+/**
+ * Finds the image that a node's `instance_info.image_source` names in a registry; `undefined` where it names none.
+ * @param options.pinned an earlier answer's `pinned`: the same image again, whatever its tag means now
+ * @param options.patienceMs longest time that a busy registry is waited for
+ * @throws AppError as `resolveImage`, `invalid_argument` for a reference or secret that can't be read.
+ */
+export async function findRegistryImage(
+  { config, secrets, clock }: Context,
+  node: NodeRow,
+  options: { readonly pinned?: unknown; readonly patienceMs: number; readonly signal: AbortSignal },
+): Promise<ResolvedImage | undefined> {
+  const instanceInfo = openNodeDocument(secrets, node, 'instanceInfo');
+  const { image_source: source, image_pull_secret: secret } = instanceInfo;
+  if (!isOciSource(source)) return undefined;
+  const given = parseOciReference(source, 'instance_info.image_source');
+  const reference = pinnedOf(given, options.pinned) ?? given;
+  const rules: OutboundRules = { ...config.outbound.images, connectsHere: true };
+  const dispatcher = outboundAgent(rules);
+  try {
+    const means: RegistryMeans = {
+      clock,
+      signal: options.signal,
+      dispatcher,
+      checkUrl: (url) => void checkOutboundUrl('instance_info.image_source', url.href, rules),
+      plainHttp: config.registries.plainHttp,
+      loginFor: async (registry) =>
+        (secret ?? '') === ''
+          ? findStoredLogin(config.registries, registry)
+          : parsePullSecret(secret, 'instance_info.image_pull_secret'),
+      loginAdvice,
+      patienceMs: options.patienceMs,
+    };
+    const { cpu_arch: cpuArch } = node.properties;
+    const arch = typeof cpuArch === 'string' && cpuArch !== '' ? cpuArch : undefined;
+    const image = await resolveImage(reference, arch, means);
+    requireNoOtherDigest(instanceInfo, image.digest);
+    return image;
+  } finally {
+    await dispatcher.destroy();
+  }
+}
+
+/** Returns the reference that was planned, where it still is about the same image. */
+function pinnedOf(given: OciReference, pinned: unknown): OciReference | undefined {
+  if (!isOciSource(pinned)) return undefined;
+  const planned = parseOciReference(pinned, 'the planned image');
+  const isSame = (['registry', 'repository', 'tag'] as const).every((part) => planned[part] === given[part]);
+  return isSame ? planned : undefined;
+}
+
+async function findStoredLogin({ authFile }: RegistryConfig, registry: string): Promise<RegistryLogin | undefined> {
+  if (authFile === undefined) return undefined;
+  const text = await readPrivateFile(authFile).catch((cause: unknown) => {
+    throw new AppError('invalid_argument', `BATON_OCI_AUTH_FILE: read ${authFile}`, { cause });
+  });
+  return findPullSecret(text, registry, `BATON_OCI_AUTH_FILE (${authFile})`);
+}

@@ -1,0 +1,28 @@
+import type { JsonObject } from '#conductor/model/json-object.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+import { isOciSource, parseOciReference } from '#shared/oci/reference.ts';
+
+/**
+ * Checks that a registry's secret goes to no other registry than its writer has named: a caller that may change the image, and
+ * sees the secret as `******`, must not have it sent to another host. Pure.
+ * @param after with what was kept in place of `******`
+ * @throws AppError `invalid_argument` naming what must come along.
+ */
+export function requireSecretForNewRegistry(after: JsonObject, before: JsonObject): void {
+  const secret = after['image_pull_secret'] ?? null;
+  // each sealing of the same text is another one: what is equal was not written
+  if (secret === null || secret !== before['image_pull_secret']) return;
+  const source = after['image_source'];
+  if (!isOciSource(source) || source === before['image_source']) return;
+  const registry = registryOf(source);
+  if (isOciSource(before['image_source']) && registryOf(before['image_source']) === registry) return;
+  throw new AppError(
+    'invalid_argument',
+    'instance_info: image_source decides where image_pull_secret is sent, and secrets are not shown: write ' +
+      'instance_info/image_pull_secret again in the same request, or remove it.',
+  );
+}
+
+function registryOf(source: string): string {
+  return parseOciReference(source, 'instance_info.image_source').registry;
+}

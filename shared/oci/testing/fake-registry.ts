@@ -1,0 +1,63 @@
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export type Answer = (request: IncomingMessage, response: ServerResponse) => unknown;
+
+/** A registry whose odd manners a test decides; Debian's docker-registry is in `test/system/oci-registry.test.ts`. */
+export interface FakeRegistry extends AsyncDisposable {
+  readonly host: string;
+  /** Puts a document under a tag, too. @returns its digest */
+  readonly put: (document: object, tag?: string) => string;
+  /** The next requests are answered so, one each. */
+  readonly answerNext: (...answers: readonly Answer[]) => void;
+  /** Every request so far: method, path, and its Authorization. */
+  readonly requests: readonly string[];
+  /** Challenge of each 401; `undefined` = it asks nobody. */
+  challenge: string | readonly string[] | undefined;
+  /** Authorizations that open it. */
+  readonly opens: Set<string>;
+}
+
+export async function startFakeRegistry(): Promise<FakeRegistry> {
+  const documents = new Map<string, string>();
+  const next: Answer[] = [];
+  const requests: string[] = [];
+  const server = createServer((request, response) => {
+    const { authorization } = request.headers;
+    requests.push([request.method, request.url, authorization].filter(Boolean).join(' '));
+    const odd = next.shift();
+    if (odd) return odd(request, response);
+    if (registry.challenge !== undefined && !registry.opens.has(authorization ?? '')) {
+      response.writeHead(401, { 'WWW-Authenticate': registry.challenge as string[] }).end('{"errors":[]}');
+      return undefined;
+    }
+    if (request.method !== 'GET') return void response.writeHead(405).end();
+    const document = documents.get(request.url?.split('/').at(-1) ?? '');
+    if (document === undefined) return void response.writeHead(404).end('{"errors":[{"code":"MANIFEST_UNKNOWN"}]}');
+    return void response.writeHead(200, { 'Content-Type': 'text/plain' }).end(document);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const registry: FakeRegistry = {
+    host: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+    put: (document, tag) => {
+      const text = JSON.stringify(document);
+      const digest = `sha256:${createHash('sha256').update(text).digest('hex')}`;
+      documents.set(digest, text);
+      if (tag !== undefined) documents.set(tag, text);
+      return digest;
+    },
+    answerNext: (...answers) => void next.push(...answers),
+    requests,
+    challenge: undefined,
+    opens: new Set(),
+    [Symbol.asyncDispose]: async () => {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+  return registry;
+}

@@ -1,0 +1,61 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { run, start } from '#shared/process/run.ts';
+import { waitUntil } from '#test/lab/wait-until.ts';
+import { freePort } from '#test/support/free-port.ts';
+
+/** A real registry (Debian's docker-registry) on loopback. */
+export interface DockerRegistry extends AsyncDisposable {
+  /** `127.0.0.1:5000`, as references name it. */
+  readonly host: string;
+  log(): string;
+}
+
+interface RegistryOptions {
+  /** `auth` of the registry's configuration; absent: it asks nobody. */
+  readonly auth?: object;
+  readonly tls?: { readonly certFile: string; readonly keyFile: string };
+}
+
+/** @param directory for its configuration and blobs */
+export async function startDockerRegistry(directory: string, options: RegistryOptions = {}): Promise<DockerRegistry> {
+  const port = await freePort();
+  const host = `127.0.0.1:${port}`;
+  const { auth, tls } = options;
+  const file = join(directory, 'config.yml');
+  await mkdir(join(directory, 'blobs'), { recursive: true });
+  // YAML has JSON in it
+  const configuration = {
+    version: 0.1,
+    storage: { filesystem: { rootdirectory: join(directory, 'blobs') } },
+    http: { addr: host, ...(tls ? { tls: { certificate: tls.certFile, key: tls.keyFile } } : {}) },
+    ...(auth ? { auth } : {}),
+  };
+  await writeFile(file, JSON.stringify(configuration));
+  const child = start('docker-registry', ['serve', file]);
+  let log = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (chunk: Buffer) => {
+      log += chunk.toString('utf8');
+    });
+  await waitUntil('the registry to listen', () => /listening on/.test(log) || undefined, {
+    timeoutMs: 60_000,
+    everyMs: 20,
+  });
+  return {
+    host,
+    log: () => log,
+    [Symbol.asyncDispose]: async () => {
+      child.kill('SIGKILL');
+      await child.exited;
+    },
+  };
+}
+
+/** `auth` for logins in a file of htpasswd (bcrypt). */
+export async function htpasswdAuth(directory: string, user: string, password: string): Promise<object> {
+  const file = join(directory, 'htpasswd');
+  const { stdout } = await run('htpasswd', ['-nbB', user, password]);
+  await writeFile(file, stdout);
+  return { htpasswd: { realm: 'baton "test", registry', path: file } };
+}
