@@ -82,11 +82,65 @@ describe('with hints', () => {
     const links = ['/dev/disk/by-path/pci-0000:74:02.0-sas-exp0x500e004aaaaaaa1f-phy0-lun-0'];
     const alike = [disk('/dev/sda', 10, { links, serial: 'A' }), disk('/dev/sdb', 10, { links, serial: 'B' })];
     expect(() => chooseRootDevice(alike, node({ root_device: { by_path: links[0] } }))).toThrow(
-      'properties.root_device.by_path names /dev/sda and /dev/sdb alike: name one by serial or wwn',
+      'properties.root_device.by_path names /dev/sda and /dev/sdb alike: ' +
+        'add a hint that one of them alone meets, such as serial, wwn or size',
     );
     const both = node({ root_device: { by_path: links[0], serial: 'B' } });
     expect(chooseRootDevice(alike, both).name).toBe('/dev/sdb');
     expect(chooseRootDevice(alike, node({ root_device: { by_path: '<in> sas-exp' } })).name).toBe('/dev/sda');
+  });
+
+  describe('an identifier that fits several disks', () => {
+    const namespace = (place: number, size: number, fields: Partial<Disk> = {}) =>
+      disk(`/dev/nvme0n${place}`, size, {
+        serial: 'S4EV',
+        model: 'PM983',
+        wwn: `eui.002538500000000${place}`,
+        ...fields,
+      });
+    const alike = [namespace(2, 100), namespace(1, 100), disk('/dev/sda', 100, { serial: 'A' })];
+    const volumes = ['a', 'b'].map((end) =>
+      disk(`/dev/sd${end}`, 100, { wwn: '0x600a0b800012', wwnWithExtension: `0x600a0b80001200${end}` }),
+    );
+
+    test.each([
+      ['a serial number of namespaces', alike, { serial: 'S4EV' }, 'serial names /dev/nvme0n1 and /dev/nvme0n2'],
+      ['… after its operator', alike, { serial: 'S== s4ev' }, 'serial names /dev/nvme0n1 and /dev/nvme0n2'],
+      ['a WWN of volumes', volumes, { wwn: '0x600A0B800012' }, 'wwn names /dev/sda and /dev/sdb'],
+      [
+        'with one that tells too little',
+        [namespace(1, 100), namespace(2, 200), namespace(3, 300)],
+        { serial: 'S4EV', size: '>= 200' },
+        'serial names /dev/nvme0n2 and /dev/nvme0n3',
+      ],
+    ])('%s is refused', (_what, devices, hints, message) => {
+      expect(() => chooseRootDevice(devices, node({ root_device: hints }))).toThrow(
+        `properties.root_device.${message} alike: add a hint that one of them alone meets`,
+      );
+    });
+
+    test.each([
+      ['with a size', { serial: 'S4EV', size: 200 }, [namespace(1, 100), namespace(2, 200)], '/dev/nvme0n2'],
+      ['with a WWN', { serial: 'S4EV', wwn: 'eui.0025385000000002' }, alike, '/dev/nvme0n2'],
+      ['the others on the skip list', { serial: 'S4EV' }, alike, '/dev/nvme0n2'],
+      ['a pattern', { serial: '<in> S4E' }, alike, '/dev/nvme0n1'],
+      ['a choice', { serial: '<or> S4EV <or> A' }, alike, '/dev/nvme0n1'],
+      ['a choice of names', { name: '<or> /dev/nvme0n2 <or> /dev/sda' }, alike, '/dev/nvme0n2'],
+      ['all but one', { serial: 'S!= A' }, alike, '/dev/nvme0n1'],
+      ['disks without', { serial: 'none' }, [disk('/dev/sdb', 10), disk('/dev/sdc', 10)], '/dev/sdb'],
+    ])('%s is not', (what, hints, devices, chosen) => {
+      const skip = what.includes('skip') ? [{ wwn: 'eui.0025385000000001' }] : [];
+      expect(chooseRootDevice(devices, node({ root_device: hints, skip_block_devices: skip })).name).toBe(chosen);
+    });
+
+    test.each([
+      ['by its WWN', { wwn: '0x5000c50000000001' }, { wwn: '0x5000c50000000001' }],
+      ['by its serial number', { serial: 'ZC1' }, { serial: 'ZC1' }],
+      ['by its serial number, with a WWN', { wwn: '0x5000c50000000001', serial: 'ZC1' }, { serial: 'zc1' }],
+    ])('several paths to one disk are one, %s', (_what, fields, hints) => {
+      const paths = [disk('/dev/sdb', 10, fields), disk('/dev/sda', 10, fields)];
+      expect(chooseRootDevice(paths, node({ root_device: hints })).name).toBe('/dev/sda');
+    });
   });
 
   test('a hint does not open a disk that is in use', () => {
