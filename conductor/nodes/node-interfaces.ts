@@ -122,12 +122,20 @@ export function nodeInterfaces(node: Choosing): Record<InterfaceKind, string> {
   >;
 }
 
+/** Interfaces of Ironic's that no driver here has, and what does their work. */
+const waysRound: Readonly<Record<string, string>> = {
+  'deploy bootc':
+    " 'bootc' is not supported: make a disk image of the container (bootc-image-builder, or `bootc install to-disk`), " +
+    'push its file to the registry (oras push), and deploy that with direct and image_source oci://registry/repository:tag.',
+};
+
 /** @throws AppError `invalid_argument` naming the field and the legal names. */
 export function checkInterface(driver: string, kind: InterfaceKind, name: string, next = ''): void {
   const legal = supportedInterfaces(driver, kind);
   if (legal.includes(name)) return;
+  const way = waysRound[`${kind} ${name}`] ?? '';
   throw new AppError(
     'invalid_argument',
-    `${kind}_interface: driver ${driver} has no ${kind} interface '${name}'; it must be ${legal.join(', ')}.${next}`,
+    `${kind}_interface: driver ${driver} has no ${kind} interface '${name}'; it must be ${legal.join(', ')}.${way}${next}`,
   );
 }
