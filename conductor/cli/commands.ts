@@ -198,7 +198,7 @@ function usageRow({ words, operands = [], meaning }: Command): readonly [string,
 export interface CommandTerminal
   extends Pick<
     CommandContext,
-    'screen' | 'clock' | 'imagesDirectory' | 'notify' | 'onInterrupt' | keyof ConductorParts
+    'screen' | 'clock' | 'imagesDirectory' | 'registryEnvironment' | 'notify' | 'onInterrupt' | keyof ConductorParts
   > {
   /** @throws AppError `invalid_argument` for settings that can't be used */
   connect(choice: { readonly insecure: boolean }): Connection;

@@ -46,6 +46,7 @@ export function runBaton(parts: ConductorParts): void {
     screen,
     clock: systemClock,
     imagesDirectory: process.env['BATON_IMAGES_DIR'] || undefined,
+    registryEnvironment: process.env,
     notify,
     ...parts,
     onInterrupt: () => {

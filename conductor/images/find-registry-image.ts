@@ -1,13 +1,12 @@
 import type { RegistryConfig } from '#conductor/images/registry-settings.ts';
+import { findStoredLogin } from '#conductor/images/stored-login.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
-import { readPrivateFile } from '#conductor/kernel/secrets/private-file.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 import { requireNoOtherDigest } from '#conductor/nodes/boot/image-info.ts';
 import type { Clock } from '#shared/clock.ts';
-import { AppError } from '#shared/errors/app-error.ts';
 import type { RegistryMeans } from '#shared/oci/ask-registry.ts';
-import { findPullSecret, parsePullSecret, type RegistryLogin } from '#shared/oci/pull-secret.ts';
+import { parsePullSecret } from '#shared/oci/pull-secret.ts';
 import { isOciSource, type OciReference, parseOciReference } from '#shared/oci/reference.ts';
 import { type ResolvedImage, resolveImage } from '#shared/oci/resolve-image.ts';
 import { checkOutboundUrl, type OutboundRules, outboundAgent } from '#shared/peers/outbound-url.ts';
@@ -50,6 +49,7 @@ export async function findRegistryImage(
           ? findStoredLogin(config.registries, registry)
           : parsePullSecret(secret, 'instance_info.image_pull_secret'),
       loginAdvice,
+      archField: "the node's properties.cpu_arch",
       patienceMs: options.patienceMs,
     };
     const { cpu_arch: cpuArch } = node.properties;
@@ -68,12 +68,4 @@ function pinnedOf(given: OciReference, pinned: unknown): OciReference | undefine
   const planned = parseOciReference(pinned, 'the planned image');
   const isSame = (['registry', 'repository', 'tag'] as const).every((part) => planned[part] === given[part]);
   return isSame ? planned : undefined;
-}
-
-async function findStoredLogin({ authFile }: RegistryConfig, registry: string): Promise<RegistryLogin | undefined> {
-  if (authFile === undefined) return undefined;
-  const text = await readPrivateFile(authFile).catch((cause: unknown) => {
-    throw new AppError('invalid_argument', `BATON_OCI_AUTH_FILE: read ${authFile}`, { cause });
-  });
-  return findPullSecret(text, registry, `BATON_OCI_AUTH_FILE (${authFile})`);
 }

@@ -18,6 +18,8 @@ export interface RegistryMeans {
   readonly loginFor: (registry: string) => Promise<RegistryLogin | undefined>;
   /** Advice where a login is needed: where one is written. */
   readonly loginAdvice: string;
+  /** Field that has the architecture, for messages. */
+  readonly archField: string;
   /** Longest time, in milliseconds, that a registry which is too busy is waited for. */
   readonly patienceMs: number;
 }

@@ -61,6 +61,7 @@ function resolve(name: string, { login: with_, cpuArch, refuses = () => undefine
     plainHttp: new Set([registry.host]),
     loginFor: () => Promise.resolve(with_),
     loginAdvice: 'give one as image_pull_secret',
+    archField: "the node's properties.cpu_arch",
     patienceMs: 10_000,
   };
   return resolveImage(parseOciReference(`oci://${registry.host}/${name}`, 'image_source'), cpuArch, means);

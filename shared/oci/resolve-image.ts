@@ -4,7 +4,7 @@ import { type DiskLayer, findDiskLayer } from '#shared/oci/disk-layer.ts';
 import type { Descriptor } from '#shared/oci/documents.ts';
 import { type OciReference, showOciReference } from '#shared/oci/reference.ts';
 import { openRepository, type Repository } from '#shared/oci/registry-client.ts';
-import { formatOfDiskType, selectManifests } from '#shared/oci/select-manifest.ts';
+import { formatOfDiskType, selectManifests, type WantedArchitecture } from '#shared/oci/select-manifest.ts';
 import { nameSome } from '#shared/words.ts';
 
 /** A disk image in a registry: which bytes it is, and how they are had now. */
@@ -37,7 +37,7 @@ export async function resolveImage(
   const found = await findManifest(
     repository,
     { tag: digest === undefined ? tag : undefined, digest },
-    { reference, cpuArch },
+    { reference, architecture: { cpuArch, archField: means.archField } },
   );
   return {
     ...found.layer,
@@ -49,7 +49,7 @@ export async function resolveImage(
 
 interface Wanted {
   readonly reference: OciReference;
-  readonly cpuArch: string | undefined;
+  readonly architecture: WantedArchitecture;
 }
 
 interface FoundManifest {
@@ -71,7 +71,7 @@ async function findManifest(
       situation: 'image_unusable',
     });
   }
-  const candidates = selectManifests(document.index, wanted.cpuArch, about);
+  const candidates = selectManifests(document.index, wanted.architecture, about);
   const [only, ...others] = candidates;
   if (only && others.length === 0) {
     const found = await findManifest(repository, { tag: undefined, digest: only.digest }, wanted, level + 1);

@@ -19,6 +19,14 @@ const architectures: readonly (readonly string[])[] = [
   ['arm', 'armv7l', 'armv6l', 'armhf'],
 ];
 
+/** Architecture of the machine that an image is for. */
+export interface WantedArchitecture {
+  /** `undefined` = not known. */
+  readonly cpuArch: string | undefined;
+  /** Field that has it, for messages. */
+  readonly archField: string;
+}
+
 /** Returns whether an index's and a node's word mean the same architecture. */
 function isSameArchitecture(one: string, other: string): boolean {
   const [a, b] = [one.toLowerCase(), other.toLowerCase()];
@@ -34,11 +42,14 @@ export function formatOfDiskType(annotations: Descriptor['annotations']): 'raw' 
 /**
  * Selects the manifests of an index that may be the image for a machine: of its architecture, and of the disk type that is
  * written best. More than one remains where nothing in the index prefers one. Pure.
- * @param cpuArch the node's `properties.cpu_arch`, if it is known
  * @param about the reference, for messages
  * @throws AppError `image_error` where none fits, `invalid_argument` where the architecture would decide and is not known.
  */
-export function selectManifests(index: Index, cpuArch: string | undefined, about: string): readonly Descriptor[] {
+export function selectManifests(
+  index: Index,
+  { cpuArch, archField }: WantedArchitecture,
+  about: string,
+): readonly Descriptor[] {
   // provenance and the like, beside the image that it is about
   const entries = index.manifests.filter(({ annotations }) => annotations?.['vnd.docker.reference.type'] === undefined);
   if (entries.length === 0) throw unusable(`${about}: its index is empty`);
@@ -50,7 +61,7 @@ export function selectManifests(index: Index, cpuArch: string | undefined, about
   );
   const offered = [...new Set(entries.map(architectureOf).filter((each) => each !== undefined))].sort();
   if (fitting.length === 0) {
-    throw unusable(`${about} has images for ${offered.join(', ')}, and the node's properties.cpu_arch is ${cpuArch}`);
+    throw unusable(`${about} has images for ${offered.join(', ')}, and ${archField} is ${cpuArch}`);
   }
   const named = fitting.filter((entry) => cpuArch === undefined || architectureOf(entry) !== undefined);
   const ranked = (named.length > 0 ? named : fitting).map((entry) => ({ entry, rank: rankOf(entry) }));
@@ -67,7 +78,7 @@ export function selectManifests(index: Index, cpuArch: string | undefined, about
   if (cpuArch === undefined && single.length > 1 && among.size > 1) {
     throw new AppError(
       'invalid_argument',
-      `${about} has images for ${offered.join(', ')}: the node's properties.cpu_arch decides, and is not set`,
+      `${about} has images for ${offered.join(', ')}: ${archField} decides, and is not set`,
     );
   }
   return single;

@@ -7,12 +7,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { countUpTo } from '#conductor/cli/nodes/open-image.ts';
 import { exitCodeOf } from '#conductor/cli/run-baton.ts';
 import { createNodeTerminal, type NodeTerminal } from '#conductor/cli/testing/node-terminal.ts';
 import { createRecordingTerminal } from '#conductor/cli/testing/recording-terminal.ts';
 import { parseChunkIndex } from '#shared/chunks/chunk-index.ts';
+import { type FakeRegistry, startFakeRegistry } from '#shared/oci/testing/fake-registry.ts';
 import { run } from '#shared/process/run.ts';
 import { noise } from '#test/support/noise.ts';
 
@@ -119,6 +120,79 @@ test('qcow2, and a URL, make the same index as the raw image', async () => {
     server.close();
   }
   expect((await readdir(folder)).filter((name) => name.startsWith('.'))).toEqual([]);
+});
+
+describe('an image in a registry', () => {
+  const layerOf = (registry: FakeRegistry, content: Buffer, title: string) => ({
+    mediaType: 'application/octet-stream',
+    digest: registry.putFile(content),
+    size: content.length,
+    annotations: { 'org.opencontainers.image.title': title },
+  });
+  const login = `Basic ${Buffer.from('me:pull-secret').toString('base64')}`;
+  let registry: FakeRegistry;
+  let store: FakeRegistry;
+  const addFrom = (name: string, ...more: string[]): Promise<void> =>
+    terminal.run('image', 'add', `oci://${registry.host}/disks/${name}`, '--folder', folder, ...more);
+  beforeEach(async () => {
+    registry = await startFakeRegistry();
+    store = await startFakeRegistry();
+    terminal.registryEnvironment = { BATON_OCI_PLAIN_HTTP: registry.host };
+  });
+  afterEach(async () => {
+    await registry[Symbol.asyncDispose]();
+    await store[Symbol.asyncDispose]();
+  });
+
+  test('makes the same index as its file, read with the login of the file, which a blob store is not shown', async () => {
+    await add(image);
+    const authFile = join(folder, 'config.json');
+    await writeFile(authFile, JSON.stringify({ auths: { [registry.host]: { auth: login.slice('Basic '.length) } } }), {
+      mode: 0o600,
+    });
+    terminal.registryEnvironment['BATON_OCI_AUTH_FILE'] = authFile;
+    registry.challenge = 'Basic realm="x"';
+    registry.opens.add(login);
+    const { digest, ...layer } = layerOf(store, zstdCompressSync(image), 'debian.raw.zst');
+    registry.put({ schemaVersion: 2, layers: [{ digest, ...layer }] }, '12');
+    registry.redirects.set(digest, `http://${store.host}/bucket/${digest}`);
+    await addFrom('debian:12');
+    const made = await readFile(join(folder, 'debian-12.caibx'));
+    expect(made.equals(await readFile(join(folder, 'debian.caibx')))).toBe(true);
+    expect(registry.requests).toContain(`GET /v2/disks/debian/blobs/${digest} ${login}`);
+    expect(store.requests).toEqual([`GET /bucket/${digest}`]);
+    expect(terminal.output).not.toContain('pull-secret');
+  });
+
+  test('for several architectures is chosen by --arch', async () => {
+    const entry = (architecture: string, content: Buffer) => ({
+      digest: registry.put({ layers: [layerOf(registry, content, 'disk.raw')] }),
+      size: 1,
+      platform: { architecture, os: 'linux' },
+    });
+    registry.put({ manifests: [entry('amd64', image), entry('arm64', noise('arm', 600_000))] }, 'both');
+    await expect(addFrom('debian:both')).rejects.toThrow('has images for amd64, arm64: --arch decides, and is not set');
+    await addFrom('debian:both', '--arch', 'aarch64', '--name', 'arm');
+    expect(parseChunkIndex(await readFile(join(folder, 'arm.caibx'))).imageBytes).toBe(600_000);
+  });
+
+  test('whose file is another than its manifest says gets no index', async () => {
+    const layer = layerOf(registry, image, 'disk.raw');
+    registry.put({ layers: [layer] }, 'it');
+    registry.redirects.set(layer.digest, `http://${store.host}/${store.putFile(Buffer.from('another'))}`);
+    await expect(addFrom('debian:it')).rejects.toThrow(
+      new RegExp(`^oci://${registry.host}/disks/debian:it has sha256:[0-9a-f]{64}, not ${layer.digest}$`),
+    );
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  test.each([
+    ['a checksum beside its own', ['oci://registry.example/a', '--checksum', `sha256:${'0'.repeat(64)}`], /--checksum/],
+    ['an architecture of a file', ['/image.raw', '--arch', 'x86_64'], /--arch: it chooses among images of a registry/],
+    ['a reference that can’t be read', ['oci://registry.example'], /the repository is missing/],
+  ])('%s is refused', async (_what, args, message) => {
+    await expect(terminal.run('image', 'add', ...args, '--folder', folder)).rejects.toThrow(message);
+  });
 });
 
 test('a download without a length ends where the room does', async () => {

@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 import type { ImageAnswer, MeasuredImageAnswer, PrunedImagesAnswer } from '#conductor/api/images.ts';
-import { openImage } from '#conductor/cli/nodes/open-image.ts';
+import { openImage, type RegistryPlace } from '#conductor/cli/nodes/open-image.ts';
 import { answerFor, callFor, readList } from '#conductor/cli/shell/api-client.ts';
 import {
   type Command,
@@ -17,19 +17,27 @@ import { fieldTable, print, table } from '#conductor/cli/shell/print.ts';
 import { usageError } from '#conductor/cli/shell/usage-error.ts';
 import { writeStore } from '#shared/chunks/write-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { isOciSource, parseOciReference } from '#shared/oci/reference.ts';
 import { counted, nameSome } from '#shared/words.ts';
 
 const path = '/v1/images';
 
 async function add(context: CommandContext, input: CommandInput): Promise<void> {
   const [source = ''] = input.operands;
-  const name = textOption(input, 'name') ?? basename(source.replace(/[?#].*$/, '')).split('.')[0] ?? '';
+  const checksum = textOption(input, 'checksum');
+  const arch = textOption(input, 'arch');
+  const isInRegistry = isOciSource(source);
+  if (isInRegistry && checksum !== undefined)
+    throw usageError('--checksum: an oci:// image has its own digest, which is checked');
+  if (!isInRegistry && arch !== undefined) throw usageError('--arch: it chooses among images of a registry (oci://…)');
+  const name = textOption(input, 'name') ?? nameOf(source);
   if (!/^[A-Za-z0-9][\w.-]{0,99}$/.test(name)) {
     throw usageError(`--name: it must be letters, digits, dots, hyphens and underscores, not "${name}"`);
   }
   const folder = textOption(input, 'folder') ?? context.imagesDirectory;
   if (folder === undefined) throw usageError('--folder: it must be given: what your web server serves');
-  await using image = await openImage(source, folder, textOption(input, 'checksum'));
+  const place = isInRegistry ? await findInRegistry(context, source, arch) : undefined;
+  await using image = await openImage(source, folder, { checksum, place });
   const { index, sha256, imageBytes, chunks, newChunks, newBytes } = await writeStore(image.content, folder, name);
   const json = {
     index,
@@ -41,6 +49,25 @@ async function add(context: CommandContext, input: CommandInput): Promise<void> 
   };
   const added = `${counted(chunks, 'chunk')} of ${formatBytes(imageBytes)}, ${newChunks} of them new (${formatBytes(newBytes)} stored)`;
   print(context, input, { json, text: `${index}: ${added}\nchecksum: ${json.checksum}\n` });
+}
+
+/** Makes the index's name of a file's without its endings, or of repository and tag. */
+function nameOf(source: string): string {
+  const file = basename(source.replace(/[?#].*$/, '')).split('.')[0] ?? '';
+  if (!isOciSource(source)) return file;
+  const { repository, tag } = parseOciReference(source, 'the image');
+  const last = basename(repository);
+  return tag === undefined || tag === 'latest' ? last : `${last}-${tag}`;
+}
+
+async function findInRegistry(
+  context: CommandContext,
+  source: string,
+  arch: string | undefined,
+): Promise<RegistryPlace> {
+  // nothing else of the CLI needs it
+  const { findImageToAdd } = await import('#conductor/cli/nodes/find-image-to-add.ts');
+  return findImageToAdd(source, arch, context);
 }
 
 async function list(context: CommandContext, input: CommandInput): Promise<void> {
@@ -106,14 +133,16 @@ export const imageCommands: readonly Command[] = [
         value: 'FOLDER',
         meaning: 'of your web server (default BATON_IMAGES_DIR): gets NAME.caibx and, in default.castr, missing chunks',
       },
-      name: { value: 'NAME', meaning: "of the index (default: the file's, without its endings)" },
+      name: { value: 'NAME', meaning: "of the index (default: the file's, without its endings; REPOSITORY-TAG)" },
+      arch: { value: 'ARCH', meaning: 'of an image that a registry has for several: x86_64, aarch64' },
       checksum: { value: 'sha256:HEX', meaning: 'of the file as it stands; sha512:HEX, too' },
     },
     meaning: 'cut a disk image into chunks; machines fetch only those missing on their disk',
     details:
       'The image is raw, raw and compressed with zstd, gzip or xz, or qcow2 (qemu-img converts it). Deploy the URL of\n' +
       'NAME.caibx with the checksum that is printed. The files are what casync and desync read and write; the same image\n' +
-      'makes the same files.',
+      'makes the same files. oci://REGISTRY/REPOSITORY:TAG (or @sha256:…) is read from a registry, with the login that\n' +
+      'BATON_OCI_AUTH_FILE has for it, by plain HTTP where BATON_OCI_PLAIN_HTTP lists it.',
     offline: true,
     run: add,
   },

@@ -26,22 +26,36 @@ export interface OpenImage extends AsyncDisposable {
   readonly content: AsyncIterable<Uint8Array>;
 }
 
+/** Place of an image in a registry, as `findImageToAdd` finds it. */
+export interface RegistryPlace {
+  readonly url: string;
+  /** Authorization header; a secret. */
+  readonly authorization: string | undefined;
+  readonly digest: string;
+}
+
 /**
  * Opens a raw image, one that is compressed, or qcow2, by what is in it; a URL is downloaded first.
- * @param checksum of the file as it stands, `sha256:HEX` or `sha512:HEX`
+ * @param given.checksum of the file as it stands, `sha256:HEX` or `sha512:HEX`
+ * @param given.place of an image that `source` names in a registry
  * @param folder has room for what is downloaded and converted; nothing of it stays
  * @throws AppError `invalid_argument` when it can't be read or has another checksum, `unavailable` when it can't be
  * downloaded, `image_error`, `not_supported` for what it can't take
  */
-export async function openImage(source: string, folder: string, checksum: string | undefined): Promise<OpenImage> {
-  const wanted = parseDigest(checksum);
+export async function openImage(
+  source: string,
+  folder: string,
+  { checksum, place }: { readonly checksum?: string | undefined; readonly place?: RegistryPlace | undefined },
+): Promise<OpenImage> {
+  const wanted = parseDigest(place?.digest ?? checksum);
   await mkdir(folder, { recursive: true });
   const scratch = await mkdtemp(join(folder, '.add-'));
   const dispose = (): Promise<void> => rm(scratch, { recursive: true, force: true });
   try {
-    const file = /^https?:/i.test(source) ? await download(source, join(scratch, 'image')) : source;
+    const url = place?.url ?? source;
+    const file = /^https?:/i.test(url) ? await download(url, join(scratch, 'image'), place?.authorization) : source;
     const head = await readHead(file);
-    if (wanted) await requireChecksum(source, file, wanted);
+    if (wanted) await requireChecksum(place ? source : `--checksum: ${source}`, file, wanted);
     return { content: await openContent(source, file, head, scratch), [Symbol.asyncDispose]: dispose };
   } catch (error) {
     await dispose();
@@ -93,13 +107,15 @@ async function convert(source: string, file: string, raw: string): Promise<void>
 const downloadShare = 0.9;
 const silenceMs = 60_000;
 
-async function download(url: string, file: string): Promise<string> {
+async function download(url: string, file: string, authorization: string | undefined): Promise<string> {
   const { bavail, bsize } = await statfs(dirname(file));
   const most = Math.floor(bavail * bsize * downloadShare);
   const silent = new AbortController();
   const timer = setTimeout(() => silent.abort(new Error(`nothing came for ${silenceMs / 1000} s`)), silenceMs);
   try {
-    const answer = await fetch(url, { signal: silent.signal });
+    // fetch keeps the header from another origin that it is sent to
+    const headers = authorization === undefined ? {} : { authorization };
+    const answer = await fetch(url, { headers, signal: silent.signal });
     if (!answer.ok || !answer.body) throw new AppError('unavailable', `it answered ${answer.status}`);
     if (/^https:/i.test(url) && !/^https:/i.test(answer.url))
       throw new AppError(
@@ -144,12 +160,13 @@ function parseDigest(given: string | undefined): Digest | undefined {
   throw usageError(`--checksum: it must be sha256:HEX or sha512:HEX, not "${given}"`);
 }
 
-async function requireChecksum(source: string, file: string, { algorithm, hex }: Digest): Promise<void> {
+/** @param about the image, for messages */
+async function requireChecksum(about: string, file: string, { algorithm, hex }: Digest): Promise<void> {
   const hash = createHash(algorithm);
   await pipeline(createReadStream(file, { highWaterMark: pieceBytes }), hash);
   const is = hash.digest('hex');
   if (is === hex) return;
-  throw new AppError('invalid_argument', `--checksum: ${source} has ${algorithm}:${is}, not ${algorithm}:${hex}`);
+  throw new AppError('invalid_argument', `${about} has ${algorithm}:${is}, not ${algorithm}:${hex}`);
 }
 
 async function readHead(file: string): Promise<Buffer> {

@@ -38,6 +38,8 @@ export interface CommandContext extends Connection, ConductorParts {
   readonly clock: Clock;
   /** `BATON_IMAGES_DIR` of the conductor on this host; absent = not known. */
   readonly imagesDirectory?: string | undefined;
+  /** Settings of registries, as the conductor has them. */
+  readonly registryEnvironment?: Readonly<Record<string, string | undefined>>;
   /** Prints a line on standard error, for anyone who waits. */
   readonly notify?: (line: string) => void;
   /** Fires at the first Ctrl-C from now on, which then ends nothing by itself; the second ends `baton`. */

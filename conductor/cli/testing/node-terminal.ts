@@ -13,6 +13,7 @@ export interface NodeTerminal {
   /** At each look the next one; the last one stays. */
   nodeStates: NodeState[];
   imagesDirectory: string | undefined;
+  registryEnvironment: Record<string, string>;
   /** Fields of the plan that it answers, beside those of an empty one. */
   plan: Record<string, unknown>;
   readonly client: ApiClient;
@@ -67,8 +68,12 @@ export function createNodeTerminal(): NodeTerminal {
     nodeStates: [{ provision_state: 'active', target_provision_state: null }],
     client,
     imagesDirectory: undefined,
+    registryEnvironment: {},
     plan: {},
-    run: (...args) => runCommand({ ...commandTerminal, imagesDirectory: terminal.imagesDirectory }, args),
+    run: (...args) => {
+      const { imagesDirectory, registryEnvironment } = terminal;
+      return runCommand({ ...commandTerminal, imagesDirectory, registryEnvironment }, args);
+    },
   };
   return terminal;
 }
