@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { run } from '#shared/process/run.ts';
 import { type Area, type BenchContext, type Figure, median, round } from '#test/bench/area.ts';
 import { type BenchImages, imageBytes, makeImages } from '#test/bench/write-image/make-image.ts';
+import { measureOci } from '#test/bench/write-image/measure-oci.ts';
 import { withFileServer } from '#test/bench/write-image/with-file-server.ts';
 import { withLoopDevice } from '#test/support/loop-device.ts';
 
@@ -14,7 +15,8 @@ const WriterResult = z.object({ ms: z.number(), cpuMs: z.number(), peakKb: z.num
 
 /**
  * The image writer against the shell pipeline that does the same without a checksum: MB of image per second, the
- * median of alternating rounds on one loop device, all bytes on stable storage at the end.
+ * median of alternating rounds on one loop device, all bytes on stable storage at the end. `oci` is the compressed image from
+ * a registry against the same file from a web server.
  */
 export const writeImageArea: Area = {
   name: 'write_image',
@@ -40,6 +42,11 @@ async function measure(
   const rawFigures = await compare(context, 'raw', device, raw, `curl -sf ${raw.url} | ${dd}`);
   const zstdFigures = await compare(context, 'zstd_holes', device, zstd, `curl -sf ${zstd.url} | zstd -dc | ${dd}`);
   const qcow2Figures = await measureQcow2(context, images, base, device);
+  const oci = await measureOci(context, {
+    ...zstd,
+    path: images.zstd.path,
+    write: async (url, sha256) => (await runWriter(device, { url, sha256 })).ms,
+  });
   await run('cmp', ['--bytes', String(imageBytes), images.raw.path, device], { timeoutMs: 120_000 });
   const peakMb = Math.max(rawFigures.peakMb, zstdFigures.peakMb, qcow2Figures?.peakMb ?? 0);
   return {
@@ -48,6 +55,7 @@ async function measure(
     zstd_holes: zstdFigures.speed,
     zstd_holes_cpu_s_gib: zstdFigures.cpu,
     ...(qcow2Figures === undefined ? {} : { qcow2: qcow2Figures.speed, qcow2_cpu_s_gib: qcow2Figures.cpu }),
+    oci,
     peak_rss_mb: { value: round(peakMb), unit: 'MB' },
   };
 }
@@ -87,9 +95,7 @@ async function compare(
     theirs.push(megabytesPerSecond(shell.durationMs));
     const [user = '', system = ''] = shell.stderr.trim().split(/\s+/).slice(-2);
     cpu.theirs.push(secondsPerGib(Number(user) + Number(system)));
-    const args = ['--disable-warning=ExperimentalWarning', join(sources, 'writer.ts'), device, image.url, image.sha256];
-    const { stdout } = await run(process.execPath, args, { timeoutMs: 600_000 });
-    const result = WriterResult.parse(JSON.parse(stdout));
+    const result = await runWriter(device, image);
     ours.push(megabytesPerSecond(result.ms));
     cpu.ours.push(secondsPerGib(result.cpuMs / 1000));
     peakMb = Math.max(peakMb, result.peakKb / 1024);
@@ -104,6 +110,15 @@ async function compare(
     speed: { value: round(value), unit: 'MB/s', baseline: round(baseline), ratio: round(value / baseline, 2) },
     peakMb,
   };
+}
+
+async function runWriter(
+  device: string,
+  { url, sha256 }: { readonly url: string; readonly sha256: string },
+): Promise<z.infer<typeof WriterResult>> {
+  const args = ['--disable-warning=ExperimentalWarning', join(sources, 'writer.ts'), device, url, sha256];
+  const { stdout } = await run(process.execPath, args, { timeoutMs: 600_000 });
+  return WriterResult.parse(JSON.parse(stdout));
 }
 
 function cpuFigure({ ours, theirs }: { readonly ours: readonly number[]; readonly theirs: readonly number[] }): Figure {

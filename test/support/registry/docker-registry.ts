@@ -15,13 +15,15 @@ interface RegistryOptions {
   /** `auth` of the registry's configuration; absent: it asks nobody. */
   readonly auth?: object;
   readonly tls?: { readonly certFile: string; readonly keyFile: string };
+  /** Base URL of a blob store, to which it sends all that want a file. */
+  readonly redirectsTo?: string;
 }
 
 /** @param directory for its configuration and blobs */
 export async function startDockerRegistry(directory: string, options: RegistryOptions = {}): Promise<DockerRegistry> {
   const port = await freePort();
   const host = `127.0.0.1:${port}`;
-  const { auth, tls } = options;
+  const { auth, tls, redirectsTo } = options;
   const file = join(directory, 'config.yml');
   await mkdir(join(directory, 'blobs'), { recursive: true });
   // YAML has JSON in it
@@ -30,6 +32,9 @@ export async function startDockerRegistry(directory: string, options: RegistryOp
     storage: { filesystem: { rootdirectory: join(directory, 'blobs') } },
     http: { addr: host, ...(tls ? { tls: { certificate: tls.certFile, key: tls.keyFile } } : {}) },
     ...(auth ? { auth } : {}),
+    ...(redirectsTo === undefined
+      ? {}
+      : { middleware: { storage: [{ name: 'redirect', options: { baseurl: redirectsTo } }] } }),
   };
   await writeFile(file, JSON.stringify(configuration));
   const child = start('docker-registry', ['serve', file]);
