@@ -80,10 +80,27 @@ test('the host of a peer URL that two nodes may have, and one that is an address
   expect(names('10.0.0.1', ['10', 'n1'])).toEqual([]);
 });
 
+test('an entry that gives a node which is none of the site attributes its member to none', () => {
+  const members = [member('n2', '10.0.0.2'), member('etcd-1', '10.0.0.1')];
+  expect(matched(members, [{ node: 'n11', name: 'etcd-1' }])).toEqual({ own: [], unclear: ['etcd-1'] });
+  expect(matched(members, [{ node: 'n11', address: '10.0.0.1' }], 'n3')).toEqual({ own: [], unclear: ['etcd-1'] });
+  // … even where the member's name is a node's
+  expect(matched(members, [{ node: 'n22', name: 'n2' }, { name: 'etcd-1' }], 'n2')).toEqual({
+    own: [],
+    unclear: ['n2'],
+  });
+  const unclear = [{ id: '1', ...member('etcd-1', '10.0.0.1') }] as unknown as ClusterMember[];
+  const entries = [{ node: 'n11', name: 'etcd-1', address: '10.0.0.1' }];
+  expect(describeUnclear({ unclear, members: unclear, entries, nodes }, 'n1')).toBe(
+    'nothing says on which node etcd-1 runs ' +
+      '(n11, for which members gives the name etcd-1 and the address 10.0.0.1, is not a node of the site)',
+  );
+});
+
 test('it is said which entry of the node is no member', () => {
   const members = [{ id: '16', name: '', peerUrls: ['https://10.0.0.9:2380'] }] as unknown as ClusterMember[];
   const entries = [{ node: 'n1', name: 'etcd-1', address: '10.0.0.91' }, { node: 'n2', name: 'etcd-2' }, { name: 'x' }];
-  expect(describeUnclear({ unclear: members, members, entries }, 'n1')).toBe(
+  expect(describeUnclear({ unclear: members, members, entries, nodes }, 'n1')).toBe(
     'nothing says on which node 10 at https://10.0.0.9:2380 runs ' +
       '(no member has the name etcd-1 or the address 10.0.0.91 that members gives for n1)',
   );
@@ -146,7 +163,7 @@ test('it is said why a name or an entry identifies none', () => {
     { id: '3', name: 'x', peerUrls: ['https://10.0.0.5:2380'] },
   ] as unknown as ClusterMember[];
   const said = (entries: EtcdCluster['members'], unclear = members) =>
-    describeUnclear({ unclear, members, entries }, 'n4');
+    describeUnclear({ unclear, members, entries, nodes }, 'n4');
   expect(said([], members.slice(0, 2))).toBe('nothing says on which node n3, n3 runs (2 members have the name n3)');
   expect(said([{ node: 'n3', name: 'n3' }], members.slice(0, 2))).toBe(
     'nothing says on which node n3, n3 runs (2 members have the name n3; ' +

@@ -16,7 +16,8 @@ export interface MemberMatch<Member> {
 /**
  * Finds the members that run on each node: by the document's `members`, else by the member's name and the hosts in its peer URLs
  * (`n1`, `n1.example.org`), which must not name two. A name or an address that two members have identifies neither, and an
- * entry neither whose name and address are not those of one member. Pure.
+ * entry neither whose name and address are not those of one member, or whose node is none of the site's: it may be
+ * mistyped. Pure.
  * @param nodes all of the site
  */
 export function matchMembers<Member extends Matched>(
@@ -33,11 +34,11 @@ export function matchMembers<Member extends Matched>(
 }
 
 /**
- * Writes `nothing says on which node etcd-0 runs`, and why: names of several members, entries that are not those of one, and
- * entries that name the node and are no member's; for people. Pure.
+ * Writes `nothing says on which node etcd-0 runs`, and why: names of several members, entries that are not those of one,
+ * entries whose node is none of the site's, and entries that name the node and are no member's; for people. Pure.
  */
 export function describeUnclear(
-  { unclear, members, entries }: UnclearMembers,
+  { unclear, members, entries, nodes }: UnclearMembers,
   node: string,
   nameMember: (member: ClusterMember) => string = nameOf,
 ): string {
@@ -46,9 +47,13 @@ export function describeUnclear(
     entries.filter((entry) => entry.node === node),
   );
   const torn = entries.filter((entry) => isAboutSome(entry, members) && !findMeant(entry, members));
+  const astray = entries.filter(
+    (entry) => !isNodeKnown(entry, nodes) && !torn.includes(entry) && unclear.some((each) => isAbout(entry, each)),
+  );
   const remarks = [
     ...describeShared(unclear, members),
     ...torn.map(describeTorn),
+    ...astray.map(describeAstray),
     ...(unmatched.length === 0 ? [] : [describeUnmatched(unmatched)]),
   ];
   const remark = remarks.length === 0 ? '' : ` (${remarks.join('; ')})`;
@@ -59,6 +64,10 @@ function describeTorn(entry: Entry): string {
   const marks = marksOf(entry);
   const are = marks.length === 1 ? 'is that of several members' : 'are not those of one member';
   return `${marks.join(' and ')} that members gives${placeIn(entry)} ${are}`;
+}
+
+function describeAstray(entry: Entry): string {
+  return `${entry.node}, for which members gives ${marksOf(entry).join(' and ')}, is not a node of the site`;
 }
 
 function describeShared(unclear: readonly Matched[], members: readonly Matched[]): string[] {
@@ -73,6 +82,8 @@ interface UnclearMembers {
   readonly unclear: readonly ClusterMember[];
   readonly members: readonly Matched[];
   readonly entries: readonly Entry[];
+  /** All of the site. */
+  readonly nodes: ReadonlySet<string>;
 }
 
 /** Entries of the document that are no member's: mistyped, or their member is gone or not there yet. Pure. */
@@ -112,12 +123,16 @@ function placeOf<Member extends Matched>(member: Member, known: Known<Member>): 
     const meant = findMeant(entry, members);
     // another has all that the entry says
     if (meant && meant !== member) return [];
-    return [meant && (entry.node ?? null)];
+    return [meant && isNodeKnown(entry, nodes) ? (entry.node ?? null) : undefined];
   });
   if (about.length > 0) return theOnly(about);
   const own = nodesNamed(member, nodes);
   const others = members.filter((each) => each !== member).flatMap((each) => nodesNamed(each, nodes));
   return own.some((node) => others.includes(node)) ? undefined : theOnly(own);
+}
+
+function isNodeKnown({ node }: Entry, nodes: ReadonlySet<string>): boolean {
+  return node === undefined || nodes.has(node);
 }
 
 function theOnly<Value>(values: readonly Value[]): Value | undefined {

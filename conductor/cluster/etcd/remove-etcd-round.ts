@@ -52,9 +52,7 @@ export async function removeEtcdRound(context: EtcdContext, work: EtcdWork): Pro
     clusters.map(async (cluster, index): Promise<Round> => {
       const look = looks[index];
       if (look instanceof AppError) return waitingFor(cluster.name, errorChain(look));
-      return look?.plan.act === 'nothing'
-        ? nothingThere(cluster, look.view, work.node)
-        : removeFrom(context, cluster, work);
+      return look?.plan.act === 'nothing' ? nothingThere(cluster, look.view, work) : removeFrom(context, cluster, work);
     }),
   );
   return joinRounds(rounds);
@@ -68,9 +66,10 @@ function keepPassing(error: unknown): AppError {
 
 async function lookFor(client: EtcdClient, cluster: EtcdCluster, { node, site }: EtcdWork): Promise<Look> {
   const view = await lookAtCluster(client, cluster);
-  const { own, unclear } = matchMembers(view.members, cluster, node, new Set(site.nodes.keys()));
+  const nodes = new Set(site.nodes.keys());
+  const { own, unclear } = matchMembers(view.members, cluster, node, nodes);
   if (unclear.length > 0) {
-    const why = describeUnclear({ unclear, members: view.members, entries: cluster.members }, node, (each) =>
+    const why = describeUnclear({ unclear, members: view.members, entries: cluster.members, nodes }, node, (each) =>
       each.name === '' ? nameOf(each) : `${each.name} (${each.peerUrls.join(', ')})`,
     );
     throw refused(node, [
@@ -105,7 +104,7 @@ async function actUntilGone(
     if (plan.act === 'nothing')
       return {
         state: 'done',
-        messages: messages.length > 0 ? messages : nothingThere(cluster, view, work.node).messages,
+        messages: messages.length > 0 ? messages : nothingThere(cluster, view, work).messages,
       };
     if (plan.act === 'refuse') {
       if (!plan.mayPass) throw refused(work.node, [...messages, inTheWay(cluster.name, plan.reason)]);
@@ -193,12 +192,17 @@ function inTheWay(cluster: string, reason: string): RoundMessage {
   };
 }
 
-/** Names entries of the node that no member fits besides: one that is mistyped says nothing of where its member runs. */
-function nothingThere({ name, members: entries }: EtcdCluster, { members }: ClusterView, node: string): Round {
-  const unmatched = findUnmatched(
-    members,
-    entries.filter((entry) => entry.node === node),
-  );
+/**
+ * Names entries that no member fits besides, of the node and of nodes that the site does not have: one that is mistyped says
+ * nothing of where its member runs.
+ */
+function nothingThere(
+  { name, members: entries }: EtcdCluster,
+  { members }: ClusterView,
+  { node, site: { nodes } }: EtcdWork,
+): Round {
+  const mayBeItsOwn = entries.filter((entry) => entry.node === node || (entry.node && !nodes.has(entry.node)));
+  const unmatched = findUnmatched(members, mayBeItsOwn);
   const texts = [
     `no member of ${name} runs on ${node}`,
     ...(unmatched.length === 0

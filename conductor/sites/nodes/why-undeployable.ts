@@ -212,7 +212,7 @@ async function findTooSmall(
     const { own, unclear } = matchMembers(view.members, cluster, name, all);
     const about = `etcd cluster ${cluster.name}`;
     if (unclear.length > 0) {
-      const why = describeUnclear({ unclear, members: view.members, entries: cluster.members }, name);
+      const why = describeUnclear({ unclear, members: view.members, entries: cluster.members, nodes: all }, name);
       found.set(name, `${about}: ${why}`);
       continue;
     }

@@ -79,6 +79,26 @@ test('members of which nothing says where they run are told, and entries that ar
   );
 });
 
+test('a member that the documents put on a node that the site does not have may be each one', async () => {
+  const gateway = await startGateway(['x2', 'etcd-x1']);
+  const cluster = {
+    name: 'main',
+    endpoints: [gateway.url],
+    members: [{ node: 'x1111', name: 'etcd-x1' }],
+    minimumMembers: 1,
+  };
+  const { nodes: found } = await lookAtClusters(
+    api.context,
+    { ...site, etcdClusters: [cluster] },
+    { names: ['x1'], teardown: { ...teardownOrder, kubernetes: false } },
+  );
+  await gateway.close();
+  expect(found.get('x1')?.wrong).toEqual([
+    'etcd cluster main: nothing says on which node etcd-x1 runs ' +
+      '(x1111, for which members gives the name etcd-x1, is not a node of the site)',
+  ]);
+});
+
 test('a server that does not answer is asked for one of them, and told once', async () => {
   const before = small.simulator.requests.length;
   small.simulator.goDown();

@@ -86,7 +86,9 @@ async function lookAtEtcd(
       const plan = planRemoval(view, new Set(own.map(({ id }) => id)), cluster.minimumMembers);
       const wrong = [
         ...(unclear.length > 0
-          ? [`${about}: ${describeUnclear({ unclear, members: view.members, entries: cluster.members }, name)}`]
+          ? [
+              `${about}: ${describeUnclear({ unclear, members: view.members, entries: cluster.members, nodes: all }, name)}`,
+            ]
           : []),
         ...(plan.act === 'refuse' ? [`${about}: ${plan.reason}`] : []),
       ];
