@@ -95,6 +95,23 @@ test('a hint that fits many disks leaves to another the only one that fits it', 
   expect(plan.volumes[0]?.members).toEqual(['/dev/sda1', '/dev/sdb1', '/dev/sdc1']);
 });
 
+test('two hints by one serial number take both of its namespaces, and several paths to one disk are one', () => {
+  const [first, second] = ['1', '2'].map((end) => ({
+    ...disk(`/dev/nvme0n${end}`),
+    serial: 'S4EV',
+    wwn: `eui.002538000000000${end}`,
+  }));
+  const physical = [{ serial: 'S4EV' }, { serial: 'S4EV' }];
+  const namespaces = [first, second].filter((each) => each !== undefined);
+  const chosen = (disks: readonly ReturnType<typeof disk>[], hints: Record<string, unknown>[]) =>
+    planRaid({ logical_disks: [{ ...root, physical_disks: hints }] }, disks, { bootMode: 'uefi' }).volumes[0]?.members;
+  expect(chosen(namespaces, physical)).toEqual(['/dev/nvme0n1p1', '/dev/nvme0n2p1']);
+  const path = (name: string) => ({ ...disk(name), serial: 'ZC1', wwn: '0x5000c50000000001' });
+  expect(
+    chosen([path('/dev/sda'), path('/dev/sdb'), disk('/dev/sdc')], [{ serial: 'ZC1' }, { name: '/dev/sdc' }]),
+  ).toEqual(['/dev/sda1', '/dev/sdc1']);
+});
+
 describe('refused', () => {
   test.each<[string, Parameters<typeof planRaid>[0], readonly ReturnType<typeof disk>[], RegExp]>([
     ['too few disks', { logical_disks: [root] }, [disk('/dev/vda')], /logical_disks\[0\] is of level 1, which needs 2/],
@@ -103,6 +120,16 @@ describe('refused', () => {
       { logical_disks: [{ ...root, physical_disks: [{ serial: 'a' }, { serial: 'b' }] }] },
       two,
       /no remaining disk matches logical_disks\[0\].physical_disks\[0\] {"serial":"a"}: \/dev\/vda \(serial is unknown/,
+    ],
+    [
+      'a serial number of more disks than there are hints for',
+      { logical_disks: [{ ...root, physical_disks: [{ serial: 'S4EV' }, { size: 10 }] }] },
+      [
+        { ...disk('/dev/nvme0n1'), serial: 'S4EV', wwn: 'eui.0025380000000001' },
+        { ...disk('/dev/nvme0n2'), serial: 'S4EV', wwn: 'eui.0025380000000002' },
+        { ...disk('/dev/nvme0n3'), serial: 'S4EV', wwn: 'eui.0025380000000003' },
+      ],
+      /logical_disks\[0\].physical_disks\[0\].serial names \/dev\/nvme0n1 and \/dev\/nvme0n3 alike: add a hint/,
     ],
     [
       'a hint whose disks are taken',

@@ -20,3 +20,8 @@ test("steps say of themselves what Ironic's conductor goes by", () => {
   expect(named('raid', 'create_configuration')?.abortable).toBe(true);
   expect(named('raid', 'delete_configuration')?.abortable).toBe(true);
 });
+
+test("burnin_gpu of Ironic's agent, which always fails here, is not offered", () => {
+  expect(steps.map(({ step }) => step).filter((step) => step.startsWith('burnin_'))).not.toContain('burnin_gpu');
+  expect(steps.map(({ step }) => step)).toContain('burnin_cpu');
+});

@@ -1,5 +1,6 @@
 import { type Disk, isNoDisk } from '#shared/disks/disk.ts';
-import { type HintTest, listMismatches, parseHints, type RootDeviceHints } from '#shared/disks/root-device-hints.ts';
+import { requireOnlyOne } from '#shared/disks/require-only-one.ts';
+import { listMismatches, parseHints, type RootDeviceHints } from '#shared/disks/root-device-hints.ts';
 import { compareDisks } from '#shared/disks/same-disk.ts';
 import { readSkipList, withMembers } from '#shared/disks/skip-list.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -7,9 +8,6 @@ import { AppError } from '#shared/errors/app-error.ts';
 const gib = 1024 ** 3;
 /** Without hints, smaller disks are taken for SD cards and the like. */
 const minBytesWithoutHints = 4 * gib;
-
-/** Hints of which each value is to be one disk's alone; of others, as of size, the first disk that fits is meant. */
-const identifying: ReadonlySet<string> = new Set(['by_path', 'name', 'serial', 'wwn', 'wwn_with_extension']);
 
 interface NodeFields {
   readonly properties: Readonly<Record<string, unknown>>;
@@ -52,44 +50,13 @@ export function chooseRootDevice<D extends Disk>(devices: readonly D[], node: No
   }));
   const fitting = judged.filter(({ reasons }) => reasons.length === 0).map(({ device }) => device);
   const [chosen] = fitting.sort((a, b) => (hints === undefined ? a.sizeBytes - b.sizeBytes : 0) || byName(a, b));
-  if (chosen) requireOne(chosen, fitting, tests.filter(namesOne), source);
+  if (chosen) requireOnlyOne({ chosen, fitting, hints: tests, source });
   if (chosen) return chosen;
   const wanted = hints === undefined ? 'no root device hints are set' : `${source} is ${JSON.stringify(hints)}`;
   const listed = judged.map(({ device, reasons }) => `${device.name} (${reasons.join('; ')})`);
   throw new AppError(
     'storage_error',
     `no disk can be the root device (${wanted}): ${listed.join(', ') || 'the machine has no disk'}`,
-    { situation: 'disk_choice' },
-  );
-}
-
-/** Returns whether a hint gives one disk's identifier: no pattern, no choice of several, and not "none". */
-function namesOne({ field, wanted }: HintTest): boolean {
-  const value = wanted
-    .trim()
-    .toLowerCase()
-    .replace(/^s==\s*/, '');
-  return identifying.has(field) && value !== 'none' && !/^(<[a-z-]+>|s[=!<>])/.test(value);
-}
-
-/**
- * Refuses to guess which of several disks is meant: udev gives one path to several behind some expanders, namespaces have
- * their controller's serial number, and the volumes of some arrays have one WWN. Several paths to one disk are one.
- */
-function requireOne<D extends Disk>(
-  chosen: D,
-  fitting: readonly D[],
-  naming: readonly HintTest[],
-  source: string,
-): void {
-  const others = fitting.filter((each) => each !== chosen && compareDisks(chosen, each) !== 'same');
-  if (naming.length === 0 || others.length === 0) return;
-  const hints = naming.map(({ field }) => `${source}.${field}`);
-  const names = [chosen, ...others].map(({ name }) => name);
-  throw new AppError(
-    'storage_error',
-    `${hints.join(' and ')} ${hints.length === 1 ? 'names' : 'name'} ${names.join(' and ')} alike: ` +
-      'add a hint that one of them alone meets, such as serial, wwn or size',
     { situation: 'disk_choice' },
   );
 }

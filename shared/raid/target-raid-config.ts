@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { boundedList } from '#shared/bounded-list.ts';
 import { type Disk, isNoDisk } from '#shared/disks/disk.ts';
+import { requireOnlyOne } from '#shared/disks/require-only-one.ts';
 import { listMismatches, parseHints } from '#shared/disks/root-device-hints.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { firstIssues } from '#shared/errors/describe-issues.ts';
@@ -170,7 +171,7 @@ export function isRaidCandidate(disk: Disk): boolean {
 
 /**
  * Chooses the disks of one volume, by name: all, or for each of its hints one of its own, the first that fits unless that
- * would leave another hint without any (Ironic's agent then gives up).
+ * would leave another hint without any (Ironic's agent then gives up). Refused where an identifier fits further disks.
  * @param index place in `logical_disks`
  * @param disks those that may be used, by name
  * @throws AppError `invalid_argument` for bad hints; `storage_error` for want of disks.
@@ -197,7 +198,7 @@ function matchHints<D extends Disk>(
   const wanted = hints.map((hint, place) => {
     const source = `${field}.physical_disks[${place}]`;
     const tests = parseHints(hint as Readonly<Record<string, unknown>>, source);
-    return { source, hint, reasons: new Map(disks.map((disk) => [disk, listMismatches(disk, tests)])) };
+    return { source, hint, tests, reasons: new Map(disks.map((disk) => [disk, listMismatches(disk, tests)])) };
   });
   const takers = new Map<D, number>();
   /** Gives the hint a disk: a free one, else one whose taker finds another. */
@@ -220,6 +221,12 @@ function matchHints<D extends Disk>(
       'storage_error',
       `no remaining disk matches ${source} ${JSON.stringify(hint)}: ${seen.join(', ') || 'there are no disks'}`,
     );
+  }
+  for (const [chosen, place] of takers) {
+    const { source = '', tests = [], reasons } = wanted[place] ?? {};
+    // those that other hints have taken belong to the volume, whichever hint has which
+    const fitting = disks.filter((disk) => !takers.has(disk) && reasons?.get(disk)?.length === 0);
+    requireOnlyOne({ chosen, fitting, hints: tests, source });
   }
   return disks.filter((disk) => takers.has(disk));
 }
