@@ -124,6 +124,25 @@ describe('connections that break', () => {
     expect(outcome.sleeps).toEqual([10_000]);
   });
 
+  test.each([
+    ['30', 30_000],
+    ['1', 10_000],
+    ['86400', 120_000],
+    ['soon', 10_000],
+  ])('a server that takes no more requests for %j is asked again in %d ms', async (retryAfter, waitMs) => {
+    const outcome = await write({ behaviours: [{ status: 429, retryAfter }, {}] });
+    expect(isWritten(outcome)).toBe(true);
+    expect(outcome.sleeps).toEqual([waitMs]);
+  });
+
+  test('a token that ends amid the file is said to have', async () => {
+    const outcome = await write({ behaviours: [{ dropAfter: 1_500_000 }], always: { status: 401 } });
+    expect(failureOf(outcome)).toEqual(
+      failure('image_error', /answered 401, and gave bytes before: the token may have ended meanwhile/),
+    );
+    expect(failureOf(await write({ always: { status: 401 } }))).toEqual(failure('image_error', /answered 401$/));
+  });
+
   test('a chunked body that ends early is not taken for whole', async () => {
     const outcome = await write({
       behaviours: [

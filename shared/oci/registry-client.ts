@@ -6,6 +6,7 @@ import { authorize } from '#shared/oci/authorize.ts';
 import { manifestTypes, type OciDocument, parseOciDocument } from '#shared/oci/documents.ts';
 import { apiHostOf, type OciReference, showOciReference } from '#shared/oci/reference.ts';
 import type { PeerAnswer } from '#shared/peers/ask-peer.ts';
+import { retryAfterMs } from '#shared/retry-after.ts';
 
 /** A repository of a registry, with what it has been shown so far. */
 export interface Repository {
@@ -68,8 +69,8 @@ function readDocument(answer: PeerAnswer, which: Pick<OciReference, 'digest'>, a
   if (which.digest !== undefined && which.digest !== digest) {
     throw refused(about, 'image_checksum', 'the registry sent a manifest that does not have this digest');
   }
-  const said = answer.headers['docker-content-digest'];
-  if (typeof said === 'string' && said.startsWith(`${algorithm}:`) && said !== digest) {
+  const said = oneHeader(answer, 'docker-content-digest');
+  if (said !== undefined && said.startsWith(`${algorithm}:`) && said !== digest) {
     throw refused(about, 'image_checksum', `the registry says that its manifest is ${said}, and sent another`);
   }
   return { digest, document: parseOciDocument(answer.body, about) };
@@ -86,7 +87,7 @@ async function askPatiently(
   for (let tries = 1; ; tries += 1) {
     const answer = await askFollowing(url, authorization, about, means);
     if (answer.status !== 429 && answer.status < 500) return answer;
-    const waitMs = retryAfterMs(answer, means.clock.now()) ?? 1000 * 2 ** (tries - 1);
+    const waitMs = retryAfterMs(oneHeader(answer, 'retry-after'), means.clock.now()) ?? 1000 * 2 ** (tries - 1);
     waited += waitMs;
     if (tries === mostTries || waited > means.patienceMs) {
       const when = answer.status === 429 ? `: it takes no more requests for ${Math.ceil(waitMs / 1000)} s` : '';
@@ -99,13 +100,9 @@ async function askPatiently(
   }
 }
 
-/** Reads `Retry-After`: seconds or a date. */
-function retryAfterMs({ headers }: Pick<PeerAnswer, 'headers'>, now: Date): number | undefined {
-  const value = headers['retry-after'];
-  if (typeof value !== 'string') return undefined;
-  if (/^\d{1,9}$/.test(value)) return Number(value) * 1000;
-  const until = Date.parse(value);
-  return Number.isNaN(until) ? undefined : Math.max(0, until - now.getTime());
+function oneHeader({ headers }: Pick<PeerAnswer, 'headers'>, name: string): string | undefined {
+  const value = headers[name];
+  return typeof value === 'string' ? value : undefined;
 }
 
 /** Follows redirects, without the authorization once the origin is another. */
@@ -120,8 +117,8 @@ async function askFollowing(
     const shows = authorization !== undefined && target.origin === url.origin;
     const headers = { accept: manifestTypes.join(', '), ...(shows ? { authorization } : {}) };
     const answer = await askRegistry(target, headers, about, means);
-    const location = answer.headers['location'];
-    if (!redirects.has(answer.status) || typeof location !== 'string') return answer;
+    const location = oneHeader(answer, 'location');
+    if (!redirects.has(answer.status) || location === undefined) return answer;
     const next = URL.parse(location, target.href);
     const isDowngrade = target.protocol === 'https:' && next?.protocol !== 'https:';
     if (!next || isDowngrade)

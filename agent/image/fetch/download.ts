@@ -1,7 +1,7 @@
 import type { Slot, SlotPool } from '#agent/image/decode/slot-pool.ts';
 import { type ContentEncoding, contentEncodingOf, describedEncodingOf } from '#agent/image/fetch/content-encoding.ts';
 import { type HttpAnswer, httpGet, skip } from '#agent/image/fetch/http-body.ts';
-import { refusedStatus } from '#agent/image/fetch/refused-status.ts';
+import { askedToWaitMs, refusedStatus } from '#agent/image/fetch/refused-status.ts';
 import type { Clock } from '#shared/clock.ts';
 import { AppError, faultOf, isRetryable } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
@@ -172,8 +172,10 @@ async function beforeNextTry(error: unknown, state: State, options: DownloadOpti
   }
   options.onFailedTry?.(error, state.tries, url);
   state.index = (state.index + 1) % state.urls.length;
-  if (state.position === state.since && state.index === 0)
-    await options.clock.sleep(options.retryDelayMs, options.signal);
+  if (state.position === state.since && state.index === 0) {
+    const asked = askedToWaitMs(error, options.clock.now()) ?? 0;
+    await options.clock.sleep(Math.max(options.retryDelayMs, asked), options.signal);
+  }
 }
 
 async function openAt(state: State, options: DownloadOptions): Promise<HttpAnswer> {
@@ -199,7 +201,7 @@ async function openAt(state: State, options: DownloadOptions): Promise<HttpAnswe
  * length is another file, which the next try may not meet.
  */
 async function takeUp(answer: HttpAnswer, url: string, state: State): Promise<void> {
-  checkStatus(answer.status, url, state.position);
+  checkStatus(answer, url, state.position);
   const total = totalOf(answer);
   const encoding = answer.status === 416 ? undefined : contentEncodingOf(answer, url);
   if (state.position === 0) {
@@ -234,9 +236,9 @@ async function takeUp(answer: HttpAnswer, url: string, state: State): Promise<vo
 }
 
 /** Without a range asked for, only 200 brings the file: a 206 brings a part, and a 416 its own page. */
-function checkStatus(status: number, url: string, position: number): void {
+function checkStatus({ status, headers }: HttpAnswer, url: string, position: number): void {
   if (status === 200 || (position > 0 && (status === 206 || status === 416))) return;
-  throw refusedStatus(url, status);
+  throw refusedStatus(url, { status, retryAfter: headers.get('retry-after'), gaveBytes: position > 0 });
 }
 
 function totalOf(answer: HttpAnswer): number | undefined {

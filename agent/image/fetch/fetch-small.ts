@@ -37,7 +37,7 @@ export async function fetchSmall(url: string, what: string, maxBytes: number, op
     const answer = await httpGet(new URL(url), headers, { idleTimeoutMs, signal, rules, verify, kept });
     try {
       if (answer.status < 200 || answer.status > 299) {
-        throw refusedStatus(url, answer.status);
+        throw refusedStatus(url, { status: answer.status });
       }
       const encoding = contentEncodingOf(answer, url);
       const bytes = await readAll(answer, maxBytes, options.into);

@@ -1,7 +1,7 @@
 import { contentEncodingOf } from '#agent/image/fetch/content-encoding.ts';
 import type { DownloadOptions } from '#agent/image/fetch/download.ts';
 import { type HttpAnswer, httpGet, skip } from '#agent/image/fetch/http-body.ts';
-import { refusedStatus } from '#agent/image/fetch/refused-status.ts';
+import { askedToWaitMs, refusedStatus } from '#agent/image/fetch/refused-status.ts';
 import { AppError, isRetryable } from '#shared/errors/app-error.ts';
 import { showUrl } from '#shared/peers/show-url.ts';
 import { retry } from '#shared/retry.ts';
@@ -53,7 +53,8 @@ function readByRange(piece: Piece, fileBytes: number, options: Options): Promise
     clock,
     signal,
     passes: (error, number) => number < (isRetryable(error) ? options.maxTries : urls.length),
-    delayMs: (number) => (number % urls.length === 0 ? options.retryDelayMs : 0),
+    delayMs: (number, error) =>
+      number % urls.length === 0 ? Math.max(options.retryDelayMs, askedToWaitMs(error, clock.now()) ?? 0) : 0,
     onRetry: (error, number) => options.onFailedTry?.(error, number, urls[(number - 1) % urls.length] ?? ''),
   });
 }
@@ -98,7 +99,7 @@ function isFromStart({ status, headers }: HttpAnswer): boolean {
 
 function checkAnswer(answer: HttpAnswer, url: string, piece: Piece, fileBytes: number): void {
   if (answer.status !== 206) {
-    throw refusedStatus(url, answer.status);
+    throw refusedStatus(url, { status: answer.status, retryAfter: answer.headers.get('retry-after'), gaveBytes: true });
   }
   const [, start, total] = /^bytes (\d+)-\d+\/(\d+|\*)$/.exec(answer.headers.get('content-range') ?? '') ?? [];
   if (Number(start) !== piece.offset) {

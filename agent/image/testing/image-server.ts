@@ -5,6 +5,8 @@ import type { AddressInfo } from 'node:net';
 /** How the server answers one request; the default is as a good server does. */
 export interface Behaviour {
   readonly status?: number;
+  /** `Retry-After` beside the status. */
+  readonly retryAfter?: string;
   /** Breaks the connection after so many bytes of the body. */
   readonly dropAfter?: number;
   /** Sends nothing more after so many bytes of the body. */
@@ -75,7 +77,9 @@ function answer(data: Buffer, behaviour: Behaviour, request: IncomingMessage, re
   }
   const status = behaviour.refusesRanges && request.headers.range !== undefined ? 416 : behaviour.status;
   if (status !== undefined) {
-    response.writeHead(status).end('no');
+    response
+      .writeHead(status, behaviour.retryAfter === undefined ? {} : { 'Retry-After': behaviour.retryAfter })
+      .end('no');
     return;
   }
   const file = behaviour.body ?? data;

@@ -12,6 +12,7 @@ import type { Clock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
 import { backOffMs, retry } from '#shared/retry.ts';
+import { retryAfterMs } from '#shared/retry-after.ts';
 
 /** How a request is sent until the BMC has answered it: redirects, faults that pass, and what is refused only for now. */
 
@@ -38,7 +39,8 @@ export function createSender(transport: Transport, options: SenderOptions): Send
     const send = async (attempt: number): Promise<RedfishAnswer> => {
       const answer = await sendFollowing(request);
       if (attempt === attempts || !isTransient(request, answer)) return answer;
-      const waitMs = retryAfterMs(answer.headers['retry-after'], clock.now());
+      const askedMs = retryAfterMs(answer.headers['retry-after'], clock.now());
+      const waitMs = askedMs === undefined ? undefined : Math.min(askedMs, maxRetryAfterMs);
       const how = isPage(answer) ? 'a page' : answer.status === 200 ? 'no whole document' : answer.status;
       throw new AppError('busy', `${method} ${path} was answered with ${how}`, { details: { waitMs } });
     };
@@ -125,11 +127,4 @@ function isTransientError(request: TransportRequest, error: unknown): boolean {
 function askedToWaitMs(error: unknown): number | undefined {
   const waitMs = error instanceof AppError ? error.details['waitMs'] : undefined;
   return typeof waitMs === 'number' ? waitMs : undefined;
-}
-
-/** `Retry-After` in seconds or as a date, as milliseconds from now, at most half a minute. */
-function retryAfterMs(header: string | undefined, now: Date): number | undefined {
-  if (header === undefined) return undefined;
-  const ms = /^\d+$/.test(header.trim()) ? Number(header) * 1000 : Date.parse(header) - now.getTime();
-  return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), maxRetryAfterMs);
 }
