@@ -1,12 +1,7 @@
 import type { SessionRecord } from '#conductor/drivers/bmc-session.ts';
 import type { RedfishConnection } from '#conductor/drivers/redfish/client/driver-info.ts';
-import {
-  bmcMessage,
-  isLoginRefused,
-  saysError,
-  saysNothing,
-  statusError,
-} from '#conductor/drivers/redfish/client/errors.ts';
+import { bmcMessage, isLoginRefused, statusError } from '#conductor/drivers/redfish/client/errors.ts';
+import { saysError, saysNothing } from '#conductor/drivers/redfish/client/message-meaning.ts';
 import { requireOwnPath } from '#conductor/drivers/redfish/client/own-path.ts';
 import { createSender } from '#conductor/drivers/redfish/client/sending.ts';
 import { type Credentials, createCredentials } from '#conductor/drivers/redfish/client/sessions.ts';

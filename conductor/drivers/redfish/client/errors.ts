@@ -1,9 +1,6 @@
-import type { z } from 'zod';
 import { ownPath } from '#conductor/drivers/redfish/client/own-path.ts';
 import { ErrorBody, ExtendedInfos } from '#conductor/drivers/redfish/client/schemas.ts';
 import { AppError, errorCode, isRetryable } from '#shared/errors/app-error.ts';
-
-type Info = Pick<z.infer<typeof ExtendedInfos>[number], 'MessageId' | 'MessageSeverity' | 'Severity'>;
 
 const maxText = 500;
 
@@ -31,104 +28,17 @@ export function withoutImages(text: string): string {
 }
 
 /** An error body's parts; OpenBMC answers messages about a property alone, as annotations of it, without an error. */
-function errorIn(body: unknown) {
+export function errorIn(body: unknown) {
   const error = ErrorBody.safeParse(body).data?.error;
   const annotations = typeof body === 'object' && body !== null ? Object.entries(body) : [];
   const about = annotations.flatMap(([key, value]) => {
     const name = /^(\w+)@Message\.ExtendedInfo$/.exec(key)?.[1];
-    const infos = name === undefined ? undefined : ExtendedInfos.safeParse(value).data;
+    const infos = name === undefined ? undefined : (ExtendedInfos.parse(value) ?? undefined);
     return infos?.map((info) => ({ ...info, RelatedProperties: [...(info.RelatedProperties ?? []), name] })) ?? [];
   });
   if (!error && about.length === 0) return undefined;
   const { code, message, '@Message.ExtendedInfo': own } = error ?? {};
   return { code, message, infos: [...(own ?? []), ...about] };
-}
-
-/** Names of message ids by which BMCs say that a request has succeeded. */
-const successIds = /(^|[.:])(Success|NoOperation|Created|AccountModified|\w*(Reset|Reboot)Required)$/;
-
-/** Names of message ids by which DMTF's registries TaskEvent and Update say that the work has ended well. */
-const endedIds = /(^|[.:])(TaskCompleted(OK|Warning)|UpdateSuccessful)$/;
-
-/**
- * Names of message ids that have severity `OK` in the same registries
- * (https://github.com/openbmc/bmcweb/tree/master/redfish-core/include/registries), of work that has not ended, or was not done.
- */
-const notDoneIds =
-  /(^|[.:])(Task(Started|Resumed|ProgressChanged)|\w*Targets?Determined|UpdateSkipped|\w+(On|At|To)Component|UpdateInProgress|AwaitTo\w+|OperationTransitionedToJob)$/;
-
-/**
- * Whether a document has nothing but an error in it, or nothing at all: with a good status it is no resource, and says
- * nothing of one. What an operation answers that has succeeded may be such an error, by its name.
- */
-export function saysNothing(body: unknown): boolean {
-  return isWithoutContent(body) && !saysSuccess(body);
-}
-
-/**
- * Whether a document has none of a resource's properties, which begin with a capital letter (DSP0266, property names):
- * where it is and of which type says nothing of it, and web servers have errors in words of their own.
- */
-export function isWithoutContent(body: unknown): boolean {
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) return false;
-  return !Object.keys(body).some((key) => /^[A-Z]/.test(key) && !key.endsWith('@Message.ExtendedInfo'));
-}
-
-/** One of the known names says it, with no error beside it; else each message has to. */
-export function saysSuccess(body: unknown): boolean {
-  const { code, all } = messagesIn(body);
-  if (all.length === 0) return successIds.test(code ?? '');
-  const isNamed = [code, ...all.map((info) => info.MessageId)].some((id) => successIds.test(id ?? ''));
-  return all.every((info) => isOfSuccess(info) || (isNamed && isHarmless(info)));
-}
-
-/**
- * Whether the answer to a request is an error alone that takes back its good status: by its severity, by an id of DMTF's
- * Base registry or of the table of "later", or as an error without messages. A maker's own message without a severity does
- * not: iLO answers the reset of itself with `iLO.2.14.ResetInProgress`
- * (https://github.com/Cray-HPE/docs-csm/blob/main/operations/node_management/Add_Remove_Replace_NCNs/Add_Remove_Replace_NCNs.md).
- */
-export function saysError(body: unknown): boolean {
-  if (bmcMessage(body) === '' || !saysNothing(body)) return false;
-  const { all } = messagesIn(body);
-  return all.length === 0 || all.some(isOfError);
-}
-
-function isOfError(info: Info): boolean {
-  const id = info.MessageId ?? '';
-  const severity = info.MessageSeverity ?? info.Severity;
-  if (isOfSuccess(info)) return false;
-  return (severity != null && !['OK', 'Informational'].includes(severity)) || isLater(id) || /^(Base\.|$)/.test(id);
-}
-
-/** An error's code, and the messages of it and of the document. */
-function messagesIn(body: unknown): { readonly code: string | undefined; readonly all: readonly Info[] } {
-  const { code, infos = [] } = errorIn(body) ?? {};
-  const own = ExtendedInfos.safeParse((body as Record<string, unknown>)['@Message.ExtendedInfo']).data ?? [];
-  return { code: code ?? undefined, all: [...infos, ...own] };
-}
-
-/** Whether a message beside one of success takes nothing back, by its severity: Dell has `Informational`. */
-function isHarmless(info: Info): boolean {
-  const severity = info.MessageSeverity ?? info.Severity ?? '';
-  return ['OK', 'Informational', 'Warning'].includes(severity) && !isOfOpenWork(info.MessageId ?? '');
-}
-
-function isOfSuccess(info: Info): boolean {
-  const id = info.MessageId ?? '';
-  const severity = info.MessageSeverity ?? info.Severity ?? undefined;
-  if (successIds.test(id)) return true;
-  if (endedIds.test(id)) return severity === undefined || ['OK', 'Warning'].includes(severity);
-  return severity === 'OK' && !isOfOpenWork(id);
-}
-
-/** Whether a message is of work that goes on, or that is to be asked for later. */
-function isOfOpenWork(id: string): boolean {
-  return notDoneIds.test(id) || isLater(id);
-}
-
-function isLater(id: string): boolean {
-  return laterIds.some((later) => later.id === id.split('.').at(-1));
 }
 
 function joined(texts: readonly (string | null | undefined)[]): string {

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { RedfishClient } from '#conductor/drivers/redfish/client/client.ts';
-import { httpStatusOf, isWithoutContent } from '#conductor/drivers/redfish/client/errors.ts';
+import { httpStatusOf } from '#conductor/drivers/redfish/client/errors.ts';
+import { isWithoutContent } from '#conductor/drivers/redfish/client/message-meaning.ts';
 import { requireOwnPath } from '#conductor/drivers/redfish/client/own-path.ts';
 import { isBrokenJson, type RedfishAnswer } from '#conductor/drivers/redfish/client/transport.ts';
 import { AppError } from '#shared/errors/app-error.ts';

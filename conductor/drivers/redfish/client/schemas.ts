@@ -119,17 +119,27 @@ export const Message = z
   })
   .transform(({ MessageID: other, ...message }) => ({ ...message, MessageId: message.MessageId ?? other }));
 
+// one vendor sends the single message without the array; one that is none says nothing that could be understood
+const Messages = z
+  .union([z.array(z.unknown()), z.unknown().transform((one) => [one])])
+  .transform((all) =>
+    all.map((each) => Message.safeParse(each).data ?? Message.parse(typeof each === 'string' ? { Message: each } : {})),
+  );
+
+/** A Health; one of another type is none that is known to be good. */
+const TaskStatus = z.string().nullish().catch('Unknown');
+
 /** A task, or what a monitor answers about one; Dell's may be jobs, whose words have other names (DMTF Job schema). */
 export const Task = z
   .looseObject({
     TaskState: orUndefined(z.string()),
-    TaskStatus: orUndefined(z.string()),
+    TaskStatus,
     JobState: orUndefined(z.string()),
-    JobStatus: orUndefined(z.string()),
+    JobStatus: TaskStatus,
     TaskMonitor: orUndefined(z.string()),
     '@odata.id': orUndefined(z.string()),
     PercentComplete: orUndefined(z.number()),
-    Messages: orUndefined(z.array(Message)),
+    Messages: orUndefined(Messages),
     Message: orUndefined(z.string()),
     MessageId: orUndefined(z.string()),
     Payload: orUndefined(z.looseObject({ TargetUri: orUndefined(z.string()) })),
@@ -141,8 +151,7 @@ export const Task = z
     Messages: task.Messages ?? (state && (text || id) ? [Message.parse({ Message: text, MessageId: id })] : undefined),
   }));
 
-// one vendor sends the single message without the array
-export const ExtendedInfos = z.union([z.array(Message), Message.transform((info) => [info])]);
+export const ExtendedInfos = orUndefined(Messages);
 
 // iDRAC 8 of before 2.50 says in which language, as OData's version 3 does
 const Words = z.union([z.string(), z.looseObject({ value: z.string() }).transform(({ value }) => value)]);
@@ -151,6 +160,6 @@ export const ErrorBody = z.looseObject({
   error: z.looseObject({
     code: orUndefined(z.string()),
     message: orUndefined(Words),
-    '@Message.ExtendedInfo': orUndefined(ExtendedInfos),
+    '@Message.ExtendedInfo': ExtendedInfos,
   }),
 });

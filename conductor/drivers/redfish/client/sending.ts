@@ -1,5 +1,6 @@
 import { stoppedError } from '#conductor/drivers/call-deadline.ts';
-import { saysNothing, triesLater } from '#conductor/drivers/redfish/client/errors.ts';
+import { triesLater } from '#conductor/drivers/redfish/client/errors.ts';
+import { saysNothing } from '#conductor/drivers/redfish/client/message-meaning.ts';
 import type { SendOpen } from '#conductor/drivers/redfish/client/sessions.ts';
 import {
   isBrokenJson,

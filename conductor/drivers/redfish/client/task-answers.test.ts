@@ -79,16 +79,57 @@ test('a place that never says anything of a task is left, where something else s
   expect(await bmc.management.getBootDevice()).toMatchObject({ bootDevice: 'pxe' });
 });
 
+const news = (MessageId: string | undefined, Message?: string) => messages({ MessageId, Message, Severity: 'OK' });
 const informed = { MessageId: 'IDRAC.2.8.SYS413', Severity: 'Informational' };
 test.each<[string, Omit<Fault, 'path'>]>([
   ['204', { status: 204 }],
   ['success', { body: messages(success) }],
+  ["Dell's own message of success", { body: news('IDRAC.2.8.SYS413', 'The operation successfully completed.') }],
   ["success with Dell's own message", { body: messages(success, informed) }],
   ['success in the place of the task', { body: { ...asTask, ...messages(success) } }],
 ])('a monitor ends with %s', async (_what, fault) => {
   const bmc = await rig({ clock: createInstantClock() });
   bmc.simulator.inject({ ...fault, path: /Tasks\/7$/ });
   expect(await bmc.firmware?.getUpdateProgress(path)).toMatchObject({ state: 'done' });
+});
+
+const critical = { ...internal, Severity: 'Critical' };
+
+test.each<[string, object]>([
+  ['that a job has begun', news('JobEvent.1.0.JobStarted')],
+  ['that a job goes on', news('JobEvent.1.0.JobProgressChanged')],
+  ['that the service is alive', news('HeartbeatEvent.1.0.RedfishServiceFunctional')],
+  ['that something has changed', news('ResourceEvent.1.0.ResourceChanged')],
+  ['that a package comes', news('IDRAC.2.8.RED002', 'Downloading package.')],
+  ['that a job was made', news('IDRAC.2.8.JCP027', 'The job is successfully created on iDRAC.')],
+  ['that the image has come', news('Maker.1.0.ImageTransferCompleted')],
+  ['how far it is', news('Maker.1.0.Progress', 'Update is 35 % completed.')],
+  ['that it is partly done', news('Maker.1.0.PartialSuccess')],
+  ['what is to come', news('Maker.1.0.Info', 'The firmware will be updated.')],
+  ['words alone', news(undefined, 'Update in progress')],
+  ['success that is critical', messages({ ...success, Severity: 'Critical' })],
+  ['success and what is no message', { error: { code: 'Base.1.8.Success', '@Message.ExtendedInfo': 'flash failed' } }],
+  [
+    'success and an error after nothing',
+    { error: { code: 'Base.1.8.Success', '@Message.ExtendedInfo': [null, critical] } },
+  ],
+  ['success and an error in words of its own', { error: 'Internal Error', '@Message.ExtendedInfo': [success] }],
+])('a monitor does not end with %s', async (_what, body) => {
+  const bmc = await rig({ clock: createInstantClock() });
+  bmc.simulator.inject({ path: /Tasks\/7$/, body, times });
+  const progress = await bmc.firmware?.getUpdateProgress(path).catch(() => ({ state: 'no answer' }));
+  expect(['unclear', 'no answer']).toContain(progress?.state);
+});
+
+test.each<[string, object]>([
+  ['beside one that is none', { Messages: [null, { ...critical, Message: 'flash failed' }] }],
+  ['that stands alone', { Messages: { ...critical, Message: 'flash failed' } }],
+  ['in capitals', { Messages: [{ ...internal, MessageSeverity: 'CRITICAL' }] }],
+  ['in place of the status', { TaskStatus: { Health: 'Critical' } }],
+])('a completed task has failed by a critical word %s', async (_what, word) => {
+  const bmc = await rig({ clock: createInstantClock() });
+  bmc.simulator.inject({ path: /Tasks\/7$/, body: { ...asTask, TaskState: 'Completed', ...word } });
+  expect(await bmc.firmware?.getUpdateProgress(path)).toMatchObject({ state: 'failed' });
 });
 
 const keys = '/redfish/v1/Systems/1/SecureBoot';

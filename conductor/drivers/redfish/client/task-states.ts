@@ -1,4 +1,5 @@
-import { bmcMessage, isWithoutContent, saysSuccess, withoutImages } from '#conductor/drivers/redfish/client/errors.ts';
+import { bmcMessage, withoutImages } from '#conductor/drivers/redfish/client/errors.ts';
+import { isWithoutContent, saysEnd } from '#conductor/drivers/redfish/client/message-meaning.ts';
 import { Task } from '#conductor/drivers/redfish/client/schemas.ts';
 import type { RedfishAnswer } from '#conductor/drivers/redfish/client/transport.ts';
 
@@ -115,7 +116,7 @@ export function lookAtTask({ status, body }: Answer, isResult = false): TaskLook
   const messages = task?.Messages ?? [];
   const isBad = task?.TaskStatus
     ? !['OK', 'Warning'].includes(task.TaskStatus)
-    : messages.some(({ Severity, MessageSeverity }) => (MessageSeverity ?? Severity) === 'Critical');
+    : messages.some(({ Severity, MessageSeverity }) => /^critical$/i.test(MessageSeverity ?? Severity ?? ''));
   if (phase === 'completed' && !isBad) return { state: 'done', percent };
   const words = messages.map(({ Message: message, MessageId: id }) => message ?? id ?? '');
   const text = withoutImages(words.filter(Boolean).join(' ')) || bmcMessage(body);
@@ -124,7 +125,7 @@ export function lookAtTask({ status, body }: Answer, isResult = false): TaskLook
 }
 
 function isSuccess(body: unknown): boolean {
-  return isWithoutContent(body) && saysSuccess(body);
+  return isWithoutContent(body) && saysEnd(body);
 }
 
 /** Whether it has not ended, as far as is known. */

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { stoppedError } from '#conductor/drivers/call-deadline.ts';
 import type { RedfishClient } from '#conductor/drivers/redfish/client/client.ts';
-import { httpStatusOf, isWithoutContent, saysNothing } from '#conductor/drivers/redfish/client/errors.ts';
+import { httpStatusOf } from '#conductor/drivers/redfish/client/errors.ts';
+import { isWithoutContent, saysNothing } from '#conductor/drivers/redfish/client/message-meaning.ts';
 import { ownPath } from '#conductor/drivers/redfish/client/own-path.ts';
 import { Reference, Task } from '#conductor/drivers/redfish/client/schemas.ts';
 import { isOpen, lookAtAnswer, lookAtTask, type TaskLook } from '#conductor/drivers/redfish/client/task-states.ts';
