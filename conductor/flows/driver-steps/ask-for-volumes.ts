@@ -14,6 +14,8 @@ export const pollMs = 5_000;
  * each reset: the next ones are asked for after it.
  */
 const Noted = z.looseObject({ next_changes: z.array(z.string()) });
+/** Kept likewise: the controllers whose volumes are deleted. */
+const NotedControllers = z.looseObject({ deleted_at: z.array(z.string()) });
 
 interface Asking<Change> {
   /** Answers whether the change was seen to end. */
@@ -71,6 +73,30 @@ export function areNextOnes(context: StepContext, titles: readonly string[]): bo
 
 function nextOnes({ step }: StepContext): readonly string[] {
   return Noted.safeParse(step.output).data?.next_changes ?? [];
+}
+
+/**
+ * Keeps which controllers have volumes to delete, beside those that have been kept.
+ * @returns the ids of those with drives, by which each is known to be shown
+ */
+export async function noteControllers(
+  context: StepContext,
+  controllers: readonly RaidController[],
+): Promise<readonly string[]> {
+  const withDrives = controllers.filter(({ drives }) => drives.length > 0);
+  const ids = [...new Set([...deletedAt(context), ...withDrives.map(({ id }) => id)])];
+  const noted: z.input<typeof NotedControllers> = { deleted_at: ids };
+  if (ids.length > 0) await context.record((tx) => addToOutput(tx, context.step.uuid, noted));
+  return ids;
+}
+
+export function deletedAt({ step }: StepContext): readonly string[] {
+  return NotedControllers.safeParse(step.output).data?.deleted_at ?? [];
+}
+
+/** Whether all of these controllers are shown, or any: one that starts shows neither drives nor volumes. */
+export function areShown(controllers: readonly RaidController[], ids: readonly string[]): boolean {
+  return controllers.length > 0 && ids.every((id) => controllers.some((each) => each.id === id));
 }
 
 export function again(context: StepContext, about: string, faults: readonly string[] = []): ConductorStepOutcome {

@@ -1,7 +1,15 @@
 import { z } from 'zod';
 import type { RaidController, RaidVolume } from '#conductor/drivers/interfaces.ts';
 import { awaitReset, resetMachine } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
-import { again, areNextOnes, askForAll, pollMs } from '#conductor/flows/driver-steps/ask-for-volumes.ts';
+import {
+  again,
+  areNextOnes,
+  areShown,
+  askForAll,
+  deletedAt,
+  noteControllers,
+  pollMs,
+} from '#conductor/flows/driver-steps/ask-for-volumes.ts';
 import { requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
 import { type PlannedVolume, planVolumes } from '#conductor/flows/driver-steps/plan-volumes.ts';
 import { runThenSettle, settlingLater } from '#conductor/flows/driver-steps/settle-left.ts';
@@ -232,6 +240,10 @@ async function deleteVolumes(context: StepContext): Promise<ConductorStepOutcome
   const raid = requireOffered(context, (bmc) => bmc.raid);
   const { signal } = context;
   const found = volumesOf(await raid.getControllers({ signal }));
+  const ids = await noteControllers(
+    context,
+    found.map(({ controller }) => controller),
+  );
   // some controllers delete the last one alone
   const asked = await askForAll(context, found.toReversed(), {
     ask: ({ controller, volume }) => raid.deleteVolume(controller, volume, { signal }),
@@ -241,7 +253,8 @@ async function deleteVolumes(context: StepContext): Promise<ConductorStepOutcome
   return shown(context, 'the controllers to show their volumes', async () => {
     const controllers = await raid.getControllers({ signal });
     const left = volumesOf(controllers);
-    if (left.length === 0 && (controllers.length > 0 || found.length === 0)) return () => awaitReset(context);
+    if (left.length === 0 && (found.length + ids.length === 0 || areShown(controllers, ids)))
+      return () => awaitReset(context);
     const isLate = left.length === 0 || left.some(({ controller }) => isAtWork(context, controller, asked));
     return () => (isLate ? again(context, describeLeft(controllers), asked) : resetMachine(context, awaitDeletion));
   });
@@ -249,16 +262,16 @@ async function deleteVolumes(context: StepContext): Promise<ConductorStepOutcome
 
 async function awaitDeletion(context: StepContext): Promise<ConductorStepOutcome> {
   const controllers = await requireOffered(context, (bmc) => bmc.raid).getControllers({ signal: context.signal });
-  // a BMC that starts shows no controllers, and with them no volumes
+  // a BMC that starts shows no controllers, or one after the other, and with them no volumes
   const left = volumesOf(controllers);
-  if (controllers.length > 0 && left.length === 0) return awaitReset(context);
+  if (left.length === 0 && areShown(controllers, deletedAt(context))) return awaitReset(context);
   const paths = left.map(({ volume }) => volume.path);
   return (areNextOnes(context, paths) ? again : waiting)(context, describeLeft(controllers));
 }
 
 function describeLeft(controllers: readonly RaidController[]): string {
-  if (controllers.length === 0) return 'the BMC to show its storage controllers again';
   const names = volumesOf(controllers).map(({ volume }) => volume.name);
+  if (names.length === 0) return 'the BMC to show its storage controllers again';
   return `the controller to delete ${names.join(', ')}`;
 }
 

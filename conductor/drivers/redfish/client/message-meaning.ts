@@ -87,7 +87,8 @@ function messagesIn(body: unknown): Messages {
 export function saysEnd(body: unknown): boolean {
   const { all, hasOthers } = messagesIn(body);
   const isEnd = (info: Info): boolean => successIds.test(info.MessageId ?? '') || namesEnd(info);
-  return saysSuccess(body) && !hasOthers && (all.length === 0 || all.some(isEnd));
+  const isBad = hasOthers || all.some((info) => /critical/i.test(info.MessageSeverity ?? info.Severity ?? ''));
+  return saysSuccess(body) && !isBad && (all.length === 0 || all.some(isEnd));
 }
 
 /** Pattern of words for an end, in ids and in texts; of those for a part of the work, or for what has not ended. */
@@ -113,7 +114,7 @@ function isHarmless(info: Info): boolean {
 function isOfSuccess(info: Info): boolean {
   const id = info.MessageId ?? '';
   const severity = info.MessageSeverity ?? info.Severity ?? undefined;
-  if (successIds.test(id)) return severity !== 'Critical';
+  if (successIds.test(id)) return true;
   if (endedIds.test(id)) return severity === undefined || ['OK', 'Warning'].includes(severity);
   return severity === 'OK' && !isOfOpenWork(id);
 }

@@ -118,3 +118,24 @@ test('what is left of a collection is read, though an error stands beside it', a
   bmc.simulator.inject({ path: /FirmwareInventory$/, body });
   expect(await bmc.firmware?.getComponents()).not.toEqual([]);
 });
+
+test.each([
+  ['a redirect to the service root', { status: 302, headers: { Location: '/redfish/v1/' } }],
+  ['a redirect to what is not there', { status: 307, headers: { Location: '/login.html' } }],
+  ['the service root', { body: { '@odata.id': '/redfish/v1/', '@odata.type': '#ServiceRoot.v1_5_0.ServiceRoot' } }],
+])('a resource of which a BMC answers %s is asked for again, and is not gone', async (_what, fault) => {
+  const bmc = await rig({ clock: createInstantClock() });
+  bmc.simulator.inject({ method: 'GET', path: /Systems\/1$/, ...fault, times: 3 });
+  expect(await bmc.power.getPowerState()).toBe('power off');
+  bmc.simulator.inject({ method: 'GET', path: /Systems\/1$/, ...fault, times: Number.POSITIVE_INFINITY });
+  const error = await bmc.power.getPowerState().catch((cause: unknown) => cause);
+  expect(error).toMatchObject({ code: 'unavailable', details: { sent: true } });
+});
+
+test('a redirect within the service is followed', async () => {
+  const bmc = await rig({ quirks: { paths: { '/redfish/v1/Systems/1': '/redfish/v1/Systems/Self' } } });
+  const headers = { Location: '/redfish/v1/Systems/Self/' };
+  bmc.simulator.inject({ method: 'GET', path: /Systems\/Self$/, status: 308, headers });
+  expect(await bmc.power.getPowerState()).toBe('power off');
+  expect(bmc.simulator.faultsLeft()).toBe(0);
+});

@@ -65,7 +65,7 @@ export function createSender(transport: Transport, options: SenderOptions): Send
       const answer = await transport.send({ ...request, path });
       const next = answer.headers['location'];
       const moved = [301, 302, 307, 308].includes(answer.status) && next !== undefined;
-      if (!moved || hop >= maxRedirects) return answer;
+      if (!moved || hop >= maxRedirects) return ofWhatWasAsked(request, path, answer);
       const url = new URL(next, `${origin}${path}`);
       // credentials go to the configured BMC only
       if (url.origin !== origin) {
@@ -78,7 +78,24 @@ export function createSender(transport: Transport, options: SenderOptions): Send
     }
   };
 
+  /** Returns the answer, unless it is of another place: by that nothing of what was asked for is gone, or empty. */
+  const ofWhatWasAsked = ({ method, path: asked }: TransportRequest, path: string, answer: RedfishAnswer) => {
+    // a system by another name is led to within the service
+    const isNowhere = !path.startsWith('/redfish/') && path !== asked && [404, 410].includes(answer.status);
+    if (method !== 'GET' || !(isNowhere || isRootInPlace(asked, answer))) return answer;
+    const found = isNowhere
+      ? `redirects to ${path}, which answers ${answer.status}`
+      : 'is answered with the service root';
+    throw new AppError('unavailable', `GET ${origin}${asked} ${found}`, { details: { sent: true } });
+  };
+
   return patient(sendRetried, options);
+}
+
+/** Whether it is the service root in the place of something else, as web servers lead there who is not logged in. */
+function isRootInPlace(asked: string, { body }: RedfishAnswer): boolean {
+  const type = typeof body === 'object' && body !== null && '@odata.type' in body ? String(body['@odata.type']) : '';
+  return type.startsWith('#ServiceRoot.') && !/^\/redfish\/v1\/?$/.test(pathOf(asked));
 }
 
 /** Repeats what a BMC refuses only for now, for as long as the call may take: its deadline is the operator's. */
@@ -103,6 +120,10 @@ function patient(
       log.debug({ bmc: origin, method, path, status }, 'the BMC is not ready; trying again');
     }
   };
+}
+
+function pathOf(path: string): string {
+  return path.replace(/\?.*$/, '');
 }
 
 function bare(path: string): string {

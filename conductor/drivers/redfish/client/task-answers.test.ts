@@ -34,6 +34,7 @@ const unclear: readonly (readonly [string, Omit<Fault, 'path'>])[] = [
   ['a task whose state is a number', { body: { ...asTask, Id: '7', TaskState: 4 } }],
   ['the service root', { body: { '@odata.id': root, '@odata.type': '#ServiceRoot.v1_5_0.ServiceRoot', Id: 'Root' } }],
   ['a redirect to the service root', { status: 302, headers: { Location: root } }],
+  ['a redirect to a page that is not there', { status: 302, headers: { Location: '/login.html' } }],
   ['304', { status: 304 }],
   ['201 and an empty document', { status: 201, body: {} }],
   ['203 and an empty document', { status: 203, body: {} }],

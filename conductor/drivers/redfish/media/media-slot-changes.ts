@@ -7,6 +7,7 @@ import { type InsertBody, nextBody, plainBody, statedBody } from '#conductor/dri
 import {
   describeSlot,
   type MediaSlot,
+  saysAnything,
   showsInsertion,
   slotState,
   VirtualMedia,
@@ -153,7 +154,7 @@ async function awaitSlot(
   const until = clock.now().getTime() + forMs;
   for (;;) {
     const slot = await readResource(client, path, VirtualMedia, signal);
-    if (isSo(slot.data)) return { slot, isSo: true };
+    if (saysAnything(slot.data) && isSo(slot.data)) return { slot, isSo: true };
     if (clock.now().getTime() >= until) return { slot, isSo: false };
     const stopped = await clock.sleep(pollMs, signal).then(
       () => undefined,

@@ -6,6 +6,7 @@ import {
   slotState,
   type VirtualMedia,
 } from '#conductor/drivers/redfish/media/media-slots.ts';
+import { createInstantClock, createRigs } from '#conductor/drivers/redfish/testing/rigs.ts';
 
 const ours = 'http://192.0.2.9/media/one.iso';
 
@@ -63,4 +64,21 @@ test.each<[string, VirtualMedia, VirtualMedia, boolean]>([
 test('a login that the BMC hides is the login', () => {
   expect(namesImage({ Image: 'http://***:***@192.0.2.9/a.iso' }, 'http://me:hush@192.0.2.9/a.iso')).toBe(true);
   expect(namesImage({ Image: 'http://***:***@192.0.2.9/b.iso' }, 'http://me:hush@192.0.2.9/a.iso')).toBe(false);
+});
+
+const { rig } = createRigs();
+const bare = {
+  '@odata.id': '/redfish/v1/Managers/1/VirtualMedia/CD',
+  Id: 'CD',
+  Name: 'CD',
+  Status: { State: 'Starting' },
+};
+
+test('a drive that a BMC says nothing of is not empty: neither nothing to eject nor ejected', async () => {
+  const bmc = await rig({ clock: createInstantClock() });
+  await bmc.virtualMedia?.insert(ours);
+  bmc.simulator.inject({ method: 'GET', path: /VirtualMedia\/CD$/, body: bare, times: Number.POSITIVE_INFINITY });
+  await expect(bmc.virtualMedia?.eject()).rejects.toMatchObject({ code: 'bmc_error' });
+  bmc.simulator.clearFaults();
+  expect(await bmc.virtualMedia?.list()).toMatchObject([{ image: ours }]);
 });

@@ -47,6 +47,11 @@ export function slotState(data: VirtualMedia): SlotState {
   return inserted === false ? 'unsure' : 'full';
 }
 
+/** Whether a document says anything of a drive, which it is empty by: that of a BMC that starts may not. */
+export function saysAnything({ Image, ImageName, Inserted, ConnectedVia, MediaTypes, Actions }: VirtualMedia): boolean {
+  return [Image, ImageName, Inserted, ConnectedVia, MediaTypes, Actions].some((each) => each !== undefined);
+}
+
 /** Whether it is the image of the URL that the slot names; BMCs may hide a login that they were given. */
 export function namesImage(data: VirtualMedia, url: string): boolean {
   return maskUrlLogins(data.Image ?? '') === maskUrlLogins(url);
@@ -109,7 +114,8 @@ export async function readSlots(system: RedfishSystem, signal: AbortSignal): Pro
     const slots: MediaSlot[] = [];
     for (const member of (await unlessBad(() => readMemberPaths(client, place, signal))) ?? []) {
       const slot = await unlessBad(() => readMember(client, member, VirtualMedia, signal));
-      if (slot) slots.push(slot);
+      if (slot && saysAnything(slot.data)) slots.push(slot);
+      else if (slot) unread.push(new AppError('bmc_error', `${member} says nothing of the drive`));
     }
     return forCds(slots, data);
   };
