@@ -289,7 +289,7 @@ test.each([
   ['no controllers', { path: /Storage$/, body: { Members: [] } }],
   ['one controller of two, as the other starts,', { path: /RAID[^/]*$/, body: starting }],
 ])('volumes are not taken for deleted while a BMC shows %s for a moment', async (_what, fault) => {
-  machine.bmc.quirks.volumeApplyTimes = ['OnReset'];
+  Object.assign(machine.bmc.quirks, { volumeApplyTimes: ['OnReset'], plainController: true });
   await wantRaid(root);
   await clean([create]);
   const { promise, resolve } = Promise.withResolvers<void>();

@@ -54,6 +54,13 @@ test.each([404, 400])(
     const body = { '@odata.id': place, Id: 'RAID.Integrated.1-1', Volumes: { '@odata.id': `${place}/Volumes` } };
     bmc.simulator.inject({ method: 'GET', path: /RAID\.Integrated\.1-1$/, body, times });
     bmc.simulator.inject({ method: 'GET', path: /RAID.*Volumes$/, status, times });
-    expect(await bmc.raid?.getControllers()).toMatchObject([{ id: 'AHCI.Embedded.1-1' }]);
+    expect(await bmc.raid?.getControllers()).toEqual([]);
   },
 );
+
+test.each(['Starting', 'Updating'])('a controller that is %s has not said that it has no volumes', async (State) => {
+  const bmc = await rig({ clock: createInstantClock() });
+  const body = { '@odata.id': place, Id: 'RAID.Integrated.1-1', Name: 'RAID', Status: { State } };
+  bmc.simulator.inject({ method: 'GET', path: /RAID\.Integrated\.1-1$/, body, times });
+  await expect(bmc.raid?.getControllers()).rejects.toThrow(/starts, and shows no drives yet/);
+});

@@ -18,6 +18,7 @@ const Storage = z.looseObject({
   Drives: References,
   Volumes: orUndefined(Reference),
   StorageControllers: orUndefined(z.array(z.looseObject({ SupportedRAIDTypes: Texts }))),
+  Status: orUndefined(z.looseObject({ State: orUndefined(z.string()) })),
   /** In place of the list since Storage 1.13. */
   Controllers: orUndefined(Reference),
 });
@@ -68,9 +69,13 @@ export const raidTypes: Readonly<Record<string, { readonly raid: string; readonl
   '6+0': { raid: 'RAID60', volume: 'SpannedStripesWithParity' },
 };
 
+/** Words of DMTF's `Status.State` for what comes up. */
+const startingStates = ['Starting', 'Updating'];
+
 /**
  * Reads a storage controller; `undefined` for one that makes no volumes, or that has neither drives nor volumes: one that
  * starts may not show its drives yet.
+ * @throws AppError `bmc_error` for one that says that it starts, and for a volume that says nothing
  */
 export async function readController(
   system: RedfishSystem,
@@ -81,14 +86,16 @@ export async function readController(
   const { data } = await readResource(client, path, Storage, signal);
   const volumesPath = data.Volumes?.['@odata.id'];
   const drivePaths = (data.Drives ?? []).map((drive) => drive['@odata.id']);
-  if (volumesPath === undefined) return undefined;
   const { read, unread } = await readEach(client, drivePaths, Drive, signal);
   const present = read.filter((drive) => drive.data.Status?.State !== 'Absent');
   const found = await readVolumes(client, volumesPath, signal).catch((error: unknown) => {
     if (drivePaths.length === 0 && (httpStatusOf(error) ?? 500) < 500) return undefined;
     throw error;
   });
-  if (!found || (drivePaths.length === 0 && found.volumes.length === 0)) return undefined;
+  if (drivePaths.length === 0 && !found?.volumes.length && startingStates.includes(data.Status?.State ?? '')) {
+    throw new AppError('bmc_error', `${path} starts, and shows no drives yet`, { details: { isNoAnswer: true } });
+  }
+  if (volumesPath === undefined || !found || (drivePaths.length === 0 && found.volumes.length === 0)) return undefined;
   const types = await readRaidTypes(client, data, signal);
   return {
     id: data.Id ?? path,
@@ -103,9 +110,10 @@ export async function readController(
 
 async function readVolumes(
   client: RedfishSystem['client'],
-  place: string,
+  place: string | undefined,
   signal: AbortSignal,
-): Promise<Pick<RaidController, 'applyTimes' | 'volumes'>> {
+): Promise<Pick<RaidController, 'applyTimes' | 'volumes'> | undefined> {
+  if (place === undefined) return undefined;
   const { '@Redfish.OperationApplyTimeSupport': times } = (await readResource(client, place, VolumeCollection, signal))
     .data;
   const volumes: RaidVolume[] = [];
