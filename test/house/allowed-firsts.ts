@@ -137,7 +137,7 @@ export const allowedFirsts: Allowed = {
   'conductor/networks/switches/netconf/xml.ts': [2, 'a document has one root; a leaf is there once, by the models'],
   'conductor/networks/switches/os/aos-cx.ts': [1, 'a section has one such line'],
   'conductor/networks/switches/os/eos.ts': [1, 'they are of one kind'],
-  'conductor/networks/switches/os/os10.ts': [1, 'a section has one such line'],
+  'conductor/networks/switches/os/os10.ts': [2, 'a section has one such line; the last section of a text'],
   'conductor/networks/switches/os/ports/junos-ports.ts': [2, 'any one is refused, and named'],
   'conductor/networks/switches/os/ports/nxos-ports.ts': [2, 'a section has one such line; a map of one port'],
   'conductor/networks/switches/ovs-bonds.ts': [7, 'an interface is in one port; a column of one value, by the schema'],

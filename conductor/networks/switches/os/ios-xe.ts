@@ -14,6 +14,7 @@ import { shellForms } from '#conductor/networks/switches/command-line/shell-form
 import type { ChangeRows, SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
 import { vlansOfApps } from '#conductor/networks/switches/os/ports/ios-xe-apps.ts';
 import {
+  configCommand,
   encapsulationLine,
   linesOfMonitors,
   readIosPorts,
@@ -60,12 +61,7 @@ export const iosXe: SwitchOs = {
   portName: (name) =>
     name.replace(/^[A-Z][A-Za-z]+(?=\d)/, (kind) => longNames[kind] ?? (kind.length > longestShort ? kind : '?')),
   read: {
-    // `end` is a configuration's last line
-    commands: [
-      'show running-config | section ^interface|^monitor session|^vlan dot1q tag native|^end',
-      'show vlan brief',
-      'show interfaces switchport',
-    ],
+    commands: [configCommand, 'show vlan brief', 'show interfaces switchport'],
     parse: ([config = '', vlans = '', switchports = '']) => {
       requireIosConfig(config);
       const sections = interfaceSections(config);

@@ -112,7 +112,7 @@ function withUses(sections: ReadonlyMap<string, readonly string[]>, whole: strin
     ...(ofPair.test(vlans) && !/^ discovery-interface /m.test(whole)
       ? ['unseen: discovery-interface of its pair']
       : []),
-    ...(endsAmidSection.test(whole) ? ['unseen: the end of the whole configuration'] : []),
+    ...(endsAmidSection(whole) ? ['unseen: the end of the whole configuration'] : []),
   ];
   return [...sections].map(([portId, lines]) => {
     const others = (inWhole.get(portId) ?? []).filter((line) => !lines.includes(line));
@@ -124,8 +124,19 @@ function withUses(sections: ReadonlyMap<string, readonly string[]>, whole: strin
 /** Row of the VLAN that a link to the pair alone has: OS10 keeps both numbers for it. */
 const ofPair = /^\s*4094\s.*\bPo1000\b/m;
 
-/** No line marks the end; but what may name ports is over where a line of another kind follows, be it `!`. */
-const endsAmidSection = /^( .*|(interface|vlt-domain|monitor session) .*)\s*$(?![\s\S]*\S)/m;
+/**
+ * Judges whether a configuration ends amid a section that may name ports. No line marks the end: a section is over where a line
+ * of another kind follows, be it `!`. Nothing follows `telemetry`, nor in 10.4 a VLT domain, whose lines are in the alphabet's
+ * order: those behind `discovery-interface` name no port.
+ */
+function endsAmidSection(whole: string): boolean {
+  const lines = whole.split('\n').filter((line) => line.trim() !== '');
+  const last = lines.at(-1) ?? '';
+  const head = lines.findLast((line) => /^[^\s!]/.test(line)) ?? '';
+  if (/^(interface|vlt-domain|monitor session) /.test(last)) return true;
+  if (!last.startsWith(' ') || head.trim() === 'telemetry') return false;
+  return !(head.startsWith('vlt-domain ') && /^ (peer-routing|primary-priority|vlt-mac)\b/.test(last));
+}
 
 /** Lines that name a port and send it nothing: where a mirror takes its frames from, what follows a link's state. */
 const namedApart = [/^source interface /, /^(no )?track /, /^(up|down)stream /, /^description /];

@@ -24,14 +24,18 @@ const words: KnownWords = {
 /** Leads to applications that run on the switch. */
 const applicationPort = /^AppGigabitEthernet/;
 
+/** Beginnings of the lines that are asked for with those below them; `end` is a configuration's last line. */
+const askedLines = ['interface', 'monitor session', 'vlan dot1q tag native', 'end'];
+export const configCommand = `show running-config | section ${askedLines.map((words) => `^${words}`).join('|')}`;
+
 /**
- * Holds the configuration against its form. Lines before its first section are the command's own: `Load for five secs: …`.
+ * Holds the configuration against its form. Lines before its first section are the command's own: `Load for five secs: …`. A
+ * banner, whose lines may begin as those that are asked for, stands behind the interfaces.
  * @throws AppError `switch_error` for a text of another kind, one with another line amid its own, and one that stops short
  */
 export function requireIosConfig(config: string): void {
-  const lines = config.split('\n').filter((line) => line.trim() !== '');
-  const isPart = (line: string): boolean =>
-    /^(\s|!|interface |monitor session |vlan dot1q |end\s*$)/.test(line) || isLogged(line);
+  const lines = config.split('\n').filter((line) => line.trim() !== '' && !isLogged(line));
+  const isPart = (line: string): boolean => /^(\s|!)/.test(line) || askedLines.some((words) => line.startsWith(words));
   const odd = lines.slice(lines.findIndex((line) => line.startsWith('interface '))).filter((line) => !isPart(line));
   if (lines.at(-1)?.trim() !== 'end') throw notUnderstood('does not end with "end", as a configuration does', config);
   if (odd.length > 0) throw notUnderstood('has lines amid its interfaces that are not known', odd.join('\n'));
