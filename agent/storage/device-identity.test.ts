@@ -164,6 +164,20 @@ describe('udev whose rules have named nothing', () => {
     expect(toDiskInfo(device, null, { firmware: null, health: null })).toMatchObject({ baton_unnamed: device.unnamed });
   });
 
+  test.each([
+    ['/dev/zram0', 'disk'],
+    ['/dev/fd0', 'disk'],
+    ['/dev/nbd3', 'disk'],
+    ['/dev/loop0', 'loop'],
+  ])('%s, which they never name, is no disk that an entry may mean', async (name, type) => {
+    const run: Run = () => Promise.resolve(ranWell(`DEVNAME=${name}\nUSEC_INITIALIZED=1\n`));
+    const device = await addIdentity(run, testDevice({ name, type }), { sys: '/nowhere', dev: '/nowhere' });
+    for (const entry of [byPath, { name: '/dev/disk/by-id/ata-A' }, { serial: 'A' }, { wwn: '0x5000c500a1b2c3d4' }]) {
+      expect(readSkipList({ skip_block_devices: [entry] })(device)).toBe(false);
+    }
+    expect(readSkipList({ skip_block_devices: [{ name }] })(device)).toBe(true);
+  });
+
   test.each(['DEVLINKS=/dev/disk/by-diskseq/9\n', 'ID_SERIAL_SHORT=B\n', 'MD_UUID=a\n'])(
     '%j are names',
     async (text) => {

@@ -1,7 +1,7 @@
 import { readdir, readFile, readlink, realpath } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { isMissingProgram } from '#agent/storage/wait-for-udev.ts';
-import type { Disk } from '#shared/disks/disk.ts';
+import { type Disk, isNoDisk } from '#shared/disks/disk.ts';
 import { isPlaceholder, isPlaceholderWwn } from '#shared/disks/placeholders.ts';
 import { isByPath } from '#shared/disks/root-device-hints.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -59,8 +59,15 @@ export async function addIdentity<Device extends Disk>(run: Run, device: Device,
     wwns,
     links,
     unread,
-    ...(isNamed || unread !== undefined ? {} : { unnamed: `no udev rule has named ${device.name}` }),
+    ...(isNamed || unread !== undefined || isNeverNamed(device)
+      ? {}
+      : { unnamed: `no udev rule has named ${device.name}` }),
   };
+}
+
+/** Recognizes a floppy, memory and files, which have no names of hardware (udev, 60-persistent-storage.rules). */
+function isNeverNamed({ name, type }: Disk): boolean {
+  return isNoDisk(name) || type === 'loop';
 }
 
 /** Properties that udev's rules give a device of their own; without them it has a number, or what is on it, at most. */
