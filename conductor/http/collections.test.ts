@@ -275,6 +275,7 @@ test.each([
   ['/v1/nodes/n5/inventory', 80, 404],
   ['/v1/runbooks', 91, 404],
   ['/v1/inspection_rules', 95, 404],
+  ['/v1/ports?fields=description', 96, 406],
 ])('GET %s is not in 1.%i and is in the next', async (path, before, status) => {
   expect((await api.call('GET', path, undefined, `1.${before}`)).status).toBe(status);
   const { status: since, fault } = await api.call('GET', path, undefined, `1.${before + 1}`);

@@ -184,3 +184,19 @@ test.each(['switch_id', 'port_id'])(
     });
   },
 );
+
+test('a description is there since 1.97', async () => {
+  const { uuid, body } = await create('52:54:00:00:00:01', { description: 'left, upper' }, '1.97');
+  expect(body['description']).toBe('left, upper');
+  expect((await api.call('GET', `/v1/ports/${uuid}`, undefined, '1.96')).body).not.toHaveProperty('description');
+  const patch = (operation: unknown, version: string) => api.call('PATCH', `/v1/ports/${uuid}`, [operation], version);
+  const right = { op: 'replace', path: '/description', value: 'right' };
+  expect(await patch(right, '1.96')).toMatchObject({ status: 406, fault: containing("field 'description'") });
+  expect((await patch(right, '1.97')).body['description']).toBe('right');
+  expect((await patch({ op: 'remove', path: '/description' }, '1.97')).body['description']).toBeNull();
+  expect(await create('52:54:00:00:00:02', { description: 'x'.repeat(256) }, '1.97')).toMatchObject({
+    status: 400,
+    fault: containing('description'),
+  });
+  expect((await create('52:54:00:00:00:02', { description: 'x' }, '1.96')).status).toBe(406);
+});

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { canonicalPath } from '#conductor/http/routing/define-routes.ts';
-import { askedVersion, negotiateVersion } from '#conductor/http/routing/versions.ts';
+import { askedVersion, maximumMinor, negotiateVersion } from '#conductor/http/routing/versions.ts';
 
 const asked = (headers: Record<string, string>) => askedVersion((name) => headers[name]);
 
@@ -14,9 +14,9 @@ test('either header asks for a version, the standard one first', () => {
 
 test('versions outside the range, of another major, and none at all', () => {
   expect(negotiateVersion(undefined)).toEqual({ kind: 'agreed', minor: 1 });
-  expect(negotiateVersion('LATEST')).toEqual({ kind: 'agreed', minor: 96 });
-  expect(negotiateVersion('1.96')).toEqual({ kind: 'agreed', minor: 96 });
-  expect(negotiateVersion('1.97').kind).toBe('unsupported');
+  expect(negotiateVersion('LATEST')).toEqual({ kind: 'agreed', minor: maximumMinor });
+  expect(negotiateVersion(`1.${maximumMinor}`)).toEqual({ kind: 'agreed', minor: maximumMinor });
+  expect(negotiateVersion(`1.${maximumMinor + 1}`).kind).toBe('unsupported');
   expect(negotiateVersion('1.0').kind).toBe('unsupported');
   expect(negotiateVersion('2.0')).toMatchObject({ reason: expect.stringMatching(/^Mutually exclusive/) as unknown });
   expect(negotiateVersion('1').kind).toBe('malformed');

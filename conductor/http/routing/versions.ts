@@ -4,9 +4,9 @@ import type { ApiEnv } from '#conductor/http/routing/api-env.ts';
 import { frameworkFault } from '#conductor/http/routing/error-answers.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** Microversions 1.1 … 1.96 (ironic-api.md §1.1); docs/api.md says why 96. */
+/** Microversions 1.1 … (ironic-api.md §1.1, ironic-1.97-1.115.md): the newest is the last whose behaviour is all there. */
 export const minimumMinor = 1;
-export const maximumMinor = 96;
+export const maximumMinor = 97;
 
 const legacyHeader = 'X-OpenStack-Ironic-API-Version';
 const minimumHeader = 'X-OpenStack-Ironic-API-Minimum-Version';
