@@ -2,7 +2,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { readFault } from '#conductor/cli/shell/render-status.ts';
 import { drivers as knownDrivers } from '#conductor/drivers/table/driver-table.ts';
 import { createApp, createBootApp } from '#conductor/http/app.ts';
+import { maximumMinor } from '#conductor/http/routing/versions.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
+
+const newest = `1.${maximumMinor}`;
 
 let api: TestApi;
 beforeAll(async () => {
@@ -21,34 +24,35 @@ describe('microversions', () => {
   };
 
   test('are the first when none is asked for, the last for latest', async () => {
-    const range = { status: 200, minimum: '1.1', maximum: '1.96' };
+    const range = { status: 200, minimum: '1.1', maximum: newest };
     expect(await versionHeaders('')).toMatchObject({ ...range, used: '1.1' });
     expect(await versionHeaders('1.80')).toMatchObject({ ...range, used: '1.80' });
-    expect(await versionHeaders('latest')).toMatchObject({ ...range, used: '1.96' });
+    expect(await versionHeaders('latest')).toMatchObject({ ...range, used: newest });
   });
 
   test('beyond the range are a 406 that tells it', async () => {
-    expect(await versionHeaders('1.115')).toEqual({
+    expect(await versionHeaders('1.999')).toEqual({
       status: 406,
       used: null,
       minimum: '1.1',
-      maximum: '1.96',
+      maximum: newest,
       fault:
-        'Version 1.115 was requested but the minor version is not supported by this service. The supported version range is: [1.1, 1.96].',
+        'Version 1.999 was requested but the minor version is not supported by this service. The supported version range is: ' +
+        `[1.1, ${newest}].`,
     });
-    expect(await versionHeaders('2.0')).toMatchObject({ status: 406, maximum: '1.96' });
+    expect(await versionHeaders('2.0')).toMatchObject({ status: 406, maximum: newest });
     expect(await versionHeaders('abc')).toMatchObject({ status: 406, maximum: null });
   });
 
   test.each(['/', '/v1'])('are negotiated at %s as well', async (path) => {
-    expect(await versionHeaders('', path)).toMatchObject({ status: 200, used: '1.1', minimum: '1.1', maximum: '1.96' });
+    expect(await versionHeaders('', path)).toMatchObject({ status: 200, used: '1.1', minimum: '1.1', maximum: newest });
     expect(await versionHeaders('1.80', path)).toMatchObject({ status: 200, used: '1.80' });
-    expect(await versionHeaders('1.115', path)).toMatchObject({ status: 406, minimum: '1.1', maximum: '1.96' });
+    expect(await versionHeaders('1.999', path)).toMatchObject({ status: 406, minimum: '1.1', maximum: newest });
   });
 
   test('stand on errors too', async () => {
     const answer = await api.call('GET', '/v1/nodes/nope');
-    expect(answer.headers.get('X-OpenStack-Ironic-API-Version')).toBe('1.96');
+    expect(answer.headers.get('X-OpenStack-Ironic-API-Version')).toBe(newest);
     expect(answer.headers.get('X-OpenStack-Request-ID')).toMatch(/^req-/);
   });
 
@@ -59,7 +63,7 @@ describe('microversions', () => {
     expect(Object.fromEntries(answer.headers)).toMatchObject({
       'x-openstack-ironic-api-version': '1.1',
       'x-openstack-ironic-api-minimum-version': '1.1',
-      'x-openstack-ironic-api-maximum-version': '1.96',
+      'x-openstack-ironic-api-maximum-version': newest,
       'www-authenticate': expect.any(String) as unknown,
     });
   });
@@ -72,7 +76,7 @@ test('the root document is what clients negotiate with', async () => {
     links: [{ href: 'http://api.example/v1/', rel: 'self' }],
     status: 'CURRENT',
     min_version: '1.1',
-    version: '1.96',
+    version: newest,
   };
   expect(body).toMatchObject({ default_version: v1, versions: [v1] });
   expect((await api.call('GET', '/v1/', undefined, '')).body).toMatchObject({ id: 'v1', version: v1 });

@@ -43,14 +43,25 @@ test('only listed roots may change', () => {
   ).toEqual(['extra']);
 });
 
-test('the form is Ironic’s: no test, move, copy, no escapes', () => {
+test('the form is Ironic’s: no test, move, copy, no other escapes than ~0 and ~1', () => {
   for (const bad of [
     {},
     [{ op: 'test', path: '/a', value: 1 }],
     [{ op: 'add', path: 'a', value: 1 }],
-    [{ op: 'add', path: '/a~1b', value: 1 }],
+    [{ op: 'add', path: '/a~2b', value: 1 }],
+    [{ op: 'add', path: '/a~', value: 1 }],
   ]) {
     expect(JsonPatch.safeParse(bad).success).toBe(false);
   }
   expect(JsonPatch.safeParse([]).success).toBe(true);
+});
+
+test('~0 and ~1 stand for ~ and / in keys', () => {
+  const patch: JsonPatch = JsonPatch.parse([
+    { op: 'add', path: '/extra/a~1b', value: 1 },
+    { op: 'replace', path: '/extra/c~0d', value: 2 },
+    { op: 'remove', path: '/extra/~01' },
+  ]);
+  expect(apply({ extra: { 'c~d': 0, '~1': 0 } }, patch)).toEqual({ extra: { 'a/b': 1, 'c~d': 2 } });
+  expect(() => apply({ extra: {} }, [{ op: 'add', path: '/extra~1a', value: 1 }])).toThrow('Cannot patch /extra~1a');
 });

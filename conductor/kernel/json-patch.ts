@@ -6,14 +6,14 @@ import { AppError } from '#shared/errors/app-error.ts';
 import { firstIssues } from '#shared/errors/describe-issues.ts';
 
 /**
- * Ironic's subset of RFC 6902 (ironic-api.md §1.5): no test, move or copy. Its paths have no `~` escapes up to
- * microversion 1.97.
+ * Ironic's subset of RFC 6902 (ironic-api.md §1.5): no test, move or copy. Keys of documents that have `~` or `/` are
+ * written `~0` and `~1`, since microversion 1.98 (`requirePatch`).
  */
 export const JsonPatch = boundedList(
   z.array(
     z.strictObject({
       op: z.enum(['add', 'replace', 'remove'], { error: 'must be add, replace or remove' }),
-      path: z.string().regex(/^(\/[\w-]+)+$/, "does not match '^(/[\\w-]+)+$'"),
+      path: z.string().regex(/^(\/([\w-]|~[01])+)+$/, "does not match '^(/([\\w-]|~[01])+)+$'"),
       value: z.unknown().optional(),
     }),
     { error: 'must be a JSON array of operations' },

@@ -181,3 +181,18 @@ test('a wrong value that a node has already does not stand in the way of others,
   expect((await patch(uuid, [add('/driver_info/redfish_verify_ca', '/etc/not/there.pem')])).status).toBe(200);
   expect((await patch(uuid, [add('/driver_info/redfish_verify_ca', 'False')])).status).toBe(200);
 });
+
+test('keys with ~ and / are written ~0 and ~1, since 1.98', async () => {
+  await create({ name: 'a', extra: { 'c~d': 1 } });
+  const operations = [add('/extra/rack~1row', 'r1'), { op: 'remove', path: '/extra/c~0d' }];
+  expect(await patch('a', operations, '1.97')).toMatchObject({
+    status: 400,
+    fault: expect.stringContaining("Invalid body: 0.path: does not match '^(/[\\w-]+)+$'") as unknown,
+  });
+  expect((await patch('a', operations, '1.98')).body['extra']).toEqual({ 'rack/row': 'r1' });
+  expect(await patch('a', [add('/extra/a~2', 1)], '1.98')).toMatchObject({ status: 400 });
+  expect(await patch('a', [add('/driver_info~1x', 1)], '1.98')).toMatchObject({
+    status: 400,
+    fault: expect.stringContaining('Cannot patch /driver_info~1x') as unknown,
+  });
+});

@@ -26,10 +26,11 @@ import {
   nextPage,
   parsePaging,
   requireFields,
+  requirePatch,
 } from '#conductor/http/routing/list-queries.ts';
 import { requireVersion } from '#conductor/http/routing/versions.ts';
 import { accessDenied, type Caller } from '#conductor/kernel/caller.ts';
-import { JsonPatch, patchRoots } from '#conductor/kernel/json-patch.ts';
+import { JsonPatch } from '#conductor/kernel/json-patch.ts';
 import { nodeFieldVersions } from '#conductor/model/node-words.ts';
 import { changeNode, createNode, withDriverDefaults } from '#conductor/nodes/change/change-node.ts';
 import { ownerOfNew } from '#conductor/nodes/node-ownership.ts';
@@ -136,7 +137,7 @@ export function nodeRoutes(app: ApiApp, context: HttpContext): void {
   app.openapi(change, async (c) => {
     const patch = c.req.valid('json');
     const version = c.get('version');
-    requireFields(patchRoots(patch), nodeFieldVersions, version);
+    requirePatch(patch, nodeFieldVersions, version);
     if (c.req.valid('query').reset_interfaces !== undefined) {
       requireVersion(version, resetInterfacesVersion, "query argument 'reset_interfaces'");
     }

@@ -17,7 +17,7 @@ import {
   originOf,
   routesOf,
 } from '#conductor/http/routing/define-routes.ts';
-import { chooseFieldsAt, nextPage, pagingQuery, parsePaging } from '#conductor/http/routing/list-queries.ts';
+import { chooseFieldsAt, nextPage, pagingQuery, parsePaging, requirePatch } from '#conductor/http/routing/list-queries.ts';
 import { notAllowed, requireVersion } from '#conductor/http/routing/versions.ts';
 import type { AllocationRow } from '#conductor/kernel/db/schema/allocation.ts';
 import { JsonPatch } from '#conductor/kernel/json-patch.ts';
@@ -154,8 +154,10 @@ export function allocationRoutes(app: ApiApp, context: HttpContext): void {
   });
 
   app.openapi(change, async (c) => {
+    const patch = c.req.valid('json');
+    requirePatch(patch, {}, c.get('version'));
     const { uuid } = await getAllocation(db, c.req.valid('param').allocation, c.get('caller').project);
-    return c.json(answer(c, await changeAllocation(db, uuid, c.req.valid('json'), c.get('version'))));
+    return c.json(answer(c, await changeAllocation(db, uuid, patch, c.get('version'))));
   });
 
   app.openapi(remove, async (c) => {

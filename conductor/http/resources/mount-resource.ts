@@ -14,9 +14,9 @@ import {
   nextPage,
   parsePaging,
   requireFields,
+  requirePatch,
 } from '#conductor/http/routing/list-queries.ts';
 import { requireVersion } from '#conductor/http/routing/versions.ts';
-import { patchRoots } from '#conductor/kernel/json-patch.ts';
 import { findNode, getNode, isUuid } from '#conductor/nodes/node-store.ts';
 import { portgroupResource } from '#conductor/nodes/ports/port.ts';
 import { changeResource, createResource, removeResource } from '#conductor/nodes/resources/change-resource.ts';
@@ -67,7 +67,7 @@ export function mountResource<Row extends ResourceRow>(
 
   app.openapi(routes.change, async (c) => {
     const patch = c.req.valid('json');
-    requireFields(patchRoots(patch), writtenVersions, c.get('version'));
+    requirePatch(patch, writtenVersions, c.get('version'));
     const row = await changeResource(context, resource, identOf(c, place), patch, c.get('caller'));
     return c.json(viewWithLinks(c, place, row));
   });

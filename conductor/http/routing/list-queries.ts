@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { ApiEnv } from '#conductor/http/routing/api-env.ts';
 import { fieldsQuery, originOf, queryFlag } from '#conductor/http/routing/define-routes.ts';
 import { requireVersion } from '#conductor/http/routing/versions.ts';
+import { type JsonPatch, patchRoots } from '#conductor/kernel/json-patch.ts';
 import { isUuid } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -147,6 +148,25 @@ export function requireFields(
   for (const name of names) {
     if (Object.hasOwn(versions, name)) requireVersion(version, versions[name] ?? 0, `field '${name}'`);
   }
+}
+
+const escapesVersion = 98;
+
+/**
+ * Refuses what of a patch the version in use does not have.
+ * @throws AppError `invalid_argument` for an escape in a path before 1.98, as for any path of another form;
+ * `not_acceptable` for a field that the version does not have.
+ */
+export function requirePatch(patch: JsonPatch, versions: Readonly<Record<string, number>>, version: number): void {
+  const place = version < escapesVersion ? patch.findIndex(({ path }) => path.includes('~')) : -1;
+  if (place !== -1) {
+    throw new AppError(
+      'invalid_argument',
+      `Invalid body: ${place}.path: does not match '^(/[\\w-]+)+$'; ~0 and ~1 need API version 1.${escapesVersion}, ` +
+        `the request uses 1.${version}`,
+    );
+  }
+  requireFields(patchRoots(patch), versions, version);
 }
 
 function requireFieldsAt<Field extends string>(
