@@ -181,6 +181,11 @@ async function filterOf<Row extends ResourceRow>(
     }),
   );
   const { node: ident, node_uuid: identToo, address, portgroup, shard } = given;
+  // the reference has the one word, Ironic's code the other
+  const conductorGroup = given['conductor_group'] ?? given['conductor_groups'];
+  const beside = ['node', 'node_uuid', 'portgroup', 'address'].find((name) => Object.hasOwn(given, name));
+  if (conductorGroup !== undefined && beside !== undefined)
+    throw new AppError('invalid_argument', `Filtering by conductor_group cannot be combined with ${beside}.`);
   const group = portgroup === undefined ? undefined : await getRow(db, portgroupResource, portgroup);
   const asked = ident ?? identToo;
   // a node that does not exist has no ports: Ironic makes a fault of it in the other lists only
@@ -189,6 +194,7 @@ async function filterOf<Row extends ResourceRow>(
   if (asked !== undefined && !node) return undefined;
   return {
     shard,
+    conductorGroup,
     where: {
       nodeUuid: node?.uuid,
       portgroupUuid: group?.uuid,

@@ -142,3 +142,33 @@ test('stays as it is while its node is in use', async () => {
   }
   expect((await patch('/v1/portgroups/bond0', [{ op: 'add', path: '/extra/a', value: 1 }])).status).toBe(200);
 });
+
+test('ports and groups are listed by the conductor groups of their nodes, since 1.99', async () => {
+  await create({ name: 'bond0' });
+  await addPort('52:54:00:00:00:01');
+  for (const name of ['a', 'b']) {
+    const node = (await api.call('POST', '/v1/nodes', { driver: 'fake-hardware', name })).uuid;
+    await api.context.db.update(nodes).set({ conductorGroup: `rack-${name}` }).where(eq(nodes.uuid, node));
+    await create({ name: `bond-${name}`, node_uuid: node });
+    await addPort(`52:54:00:00:00:0${name}`, { node_uuid: node });
+  }
+  const found = async (query: string) => {
+    const groups = await api.call('GET', `/v1/portgroups?${query}`, undefined, '1.99');
+    const ports = await api.call('GET', `/v1/ports?${query}`, undefined, '1.99');
+    return [groups.body['portgroups'], ports.body['ports']].map((rows) =>
+      (rows as { name?: string; address: string }[]).map(({ name, address }) => name ?? address),
+    );
+  };
+  expect(await found('conductor_group=rack-a')).toEqual([['bond-a'], ['52:54:00:00:00:0a']]);
+  expect(await found('conductor_groups=rack-a,rack-b')).toEqual([
+    ['bond-a', 'bond-b'],
+    ['52:54:00:00:00:0a', '52:54:00:00:00:0b'],
+  ]);
+  expect(await found('conductor_group=rack-z')).toEqual([[], []]);
+  for (const query of ['node=a', 'address=52:54:00:00:00:0a']) {
+    expect(await api.call('GET', `/v1/ports?conductor_group=rack-a&${query}`, undefined, '1.99')).toMatchObject({
+      status: 400,
+      fault: containing('Filtering by conductor_group cannot be combined with'),
+    });
+  }
+});

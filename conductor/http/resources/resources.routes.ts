@@ -34,6 +34,8 @@ const uuid = z.guid({ error: 'must be a UUID' });
 const { since } = connectorResource;
 const ofNode = { parents: 'nodes', param: 'node', column: 'nodeUuid' } as const;
 
+const ofConductorGroup = { conductor_group: 99, conductor_groups: 99 } as const;
+
 type Mount = <Row extends ResourceRow>(place: ResourcePlace<Row>) => void;
 
 /** Resources whose rows, fields and operations come from tables; the nodes of a chassis are in `nodes.routes.ts`. */
@@ -126,7 +128,7 @@ function mountPorts(mount: Mount): void {
     alsoWritten: { node_ident: 94 },
     summaries: { create: 'Add a port to a node', change: 'Change a port by JSON patch', remove: 'Delete a port' },
     hasDetail: true,
-    filters: { node: 1, node_uuid: 1, address: 1, portgroup: 24, shard: 82 },
+    filters: { node: 1, node_uuid: 1, address: 1, portgroup: 24, shard: 82, ...ofConductorGroup },
     lists: [
       { ...ofNode, path: 'ports', summary: 'List the ports of a node', since: 1, hasDetail: true },
       {
@@ -158,7 +160,7 @@ function mountPorts(mount: Mount): void {
     },
     hasDetail: true,
     below: { key: 'ports', since: 24 },
-    filters: { node: 23, address: 23, shard: 82 },
+    filters: { node: 23, address: 23, shard: 82, ...ofConductorGroup },
     lists: [{ ...ofNode, path: 'portgroups', summary: 'List the port groups of a node', since: 24, hasDetail: true }],
   });
 }

@@ -21,6 +21,8 @@ export interface RowFilter {
   readonly where?: Readonly<Record<string, string | undefined>>;
   /** Shards of the nodes that they are parts of; one or several, with commas between them. */
   readonly shard?: string | undefined;
+  /** Conductor groups of those nodes; one or several, with commas between them. */
+  readonly conductorGroup?: string | undefined;
   /** The project whose caller asks, and may know only of its own nodes. */
   readonly visibleTo?: string | undefined;
 }
@@ -52,7 +54,7 @@ export async function listRows<Row extends ResourceRow>(
 function conditions<Row extends ResourceRow>(
   db: Queryable,
   resource: Resource<Row>,
-  { where = {}, shard, visibleTo }: RowFilter,
+  { where = {}, shard, conductorGroup, visibleTo }: RowFilter,
 ): (SQL | undefined)[] {
   const columns = columnsOf(resource);
   const column = (name: string): PgColumn => {
@@ -60,17 +62,18 @@ function conditions<Row extends ResourceRow>(
     if (!found) throw new AppError('internal', `list of ${resource.what}: it has no column ${name}`);
     return found;
   };
-  const inShards = (shards: string) =>
+  const ofNodesIn = (group: PgColumn, names: string) =>
     inArray(
       column('nodeUuid'),
       db
         .select({ uuid: nodes.uuid })
         .from(nodes)
-        .where(inArray(nodes.shard, shards.split(','))),
+        .where(inArray(group, names.split(','))),
     );
   return [
     ...Object.entries(where).map(([name, value]) => (value === undefined ? undefined : eq(column(name), value))),
-    shard === undefined ? undefined : inShards(shard),
+    shard === undefined ? undefined : ofNodesIn(nodes.shard, shard),
+    conductorGroup === undefined ? undefined : ofNodesIn(nodes.conductorGroup, conductorGroup),
     columns['nodeUuid'] ? ofVisibleNodes(db, columns['nodeUuid'], visibleTo) : undefined,
     visibleTo === undefined ? undefined : resource.visible?.(visibleTo),
   ];
