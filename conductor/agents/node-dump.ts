@@ -55,6 +55,7 @@ export function dumpPorts(ports: readonly PortRow[]): Record<string, unknown>[] 
     pxe_enabled: port.pxeEnabled,
     local_link_connection: port.localLinkConnection,
     physical_network: port.physicalNetwork,
+    vendor: port.vendor,
     extra: port.extra,
     internal_info: {},
   }));

@@ -41,6 +41,7 @@ export const portFields = defineFields('port', 1, {
   node_uuid: { type: uuid },
   name: { type: nullableText, write: z.string().max(255).nullable(), since: 88 },
   description: { type: nullableText, write: z.string().max(255).nullable(), since: 97 },
+  vendor: { type: nullableText, write: z.string().max(32, 'is too long: at most 32 characters').nullable(), since: 100 },
   portgroup_uuid: {
     type: uuid.nullable(),
     write: z.guid({ error: 'must be the UUID of a port group' }).toLowerCase().nullable(),

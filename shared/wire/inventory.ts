@@ -100,6 +100,8 @@ const InventoryInterface = z.looseObject({
   ipv4_address: text,
   ipv6_address: text,
   driver: text,
+  /** PCI id of the card's maker: `0x8086`. */
+  vendor: text,
   // what a switch has said wrongly must not cost the rest of an inventory
   lldp: z.array(LldpTlv).nullish().catch(null),
 });

@@ -200,3 +200,26 @@ test('a description is there since 1.97', async () => {
   });
   expect((await create('52:54:00:00:00:02', { description: 'x' }, '1.96')).status).toBe(406);
 });
+
+test.each([
+  ['vendor', 100, 32],
+])('%s is there since 1.%i, of %i characters at most', async (field, since, longest) => {
+  const [before, at] = [`1.${since - 1}`, `1.${since}`];
+  const { uuid, body } = await create('52:54:00:00:00:01', { [field]: 'green' }, at);
+  expect(body[field]).toBe('green');
+  expect((await api.call('GET', `/v1/ports/${uuid}`, undefined, before)).body).not.toHaveProperty(field);
+  expect((await api.call('GET', `/v1/ports?fields=${field}`, undefined, at)).body['ports']).toMatchObject([
+    { [field]: 'green' },
+  ]);
+  const change = (operation: unknown, version: string) => api.call('PATCH', `/v1/ports/${uuid}`, [operation], version);
+  const blue = { op: 'replace', path: `/${field}`, value: 'blue' };
+  expect(await change(blue, before)).toMatchObject({ status: 406, fault: containing(`field '${field}'`) });
+  expect((await change(blue, at)).body[field]).toBe('blue');
+  expect((await change({ op: 'remove', path: `/${field}` }, at)).body[field]).toBeNull();
+  expect(await create('52:54:00:00:00:02', { [field]: 'x'.repeat(longest + 1) }, at)).toMatchObject({
+    status: 400,
+    fault: containing(`${field}: is too long: at most ${longest} characters`),
+  });
+  expect(await create('52:54:00:00:00:02', { [field]: 7 }, at)).toMatchObject({ status: 400, fault: containing(field) });
+  expect((await create('52:54:00:00:00:02', { [field]: 'x' }, before)).status).toBe(406);
+});

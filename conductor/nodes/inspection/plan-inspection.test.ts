@@ -73,7 +73,7 @@ describe('properties', () => {
 describe('ports', () => {
   test('the boot interface becomes a port with its switch port', () => {
     const plan = planInspection(bare, [], { inventory: inventory() });
-    expect(plan.newPorts).toEqual([{ address: bootMac, pxeEnabled: true, localLinkConnection: link }]);
+    expect(plan.newPorts).toEqual([{ address: bootMac, pxeEnabled: true, localLinkConnection: link, vendor: null }]);
     expect(plan.portChanges).toEqual([]);
   });
 
@@ -84,7 +84,7 @@ describe('ports', () => {
 
   test('where it is not known, those with an address', () => {
     const plan = planInspection(bare, [port({ address: otherMac })], { inventory: inventory({ boot: null }) });
-    expect(plan.newPorts).toEqual([{ address: bootMac, pxeEnabled: false, localLinkConnection: link }]);
+    expect(plan.newPorts).toEqual([{ address: bootMac, pxeEnabled: false, localLinkConnection: link, vendor: null }]);
     expect(plan.portChanges).toEqual([]);
   });
 
@@ -112,6 +112,16 @@ describe('ports', () => {
       { port: port({}), change: { localLinkConnection: link } },
       { port: other, change: { pxeEnabled: false } },
     ]);
+  });
+
+  test("a port without vendor gets its card's, and a new one has it", () => {
+    const card = { name: 'eth0', mac_address: bootMac, ipv4_address: '192.0.2.5' };
+    const planFor = (vendor: unknown, ports: readonly PortRow[]) =>
+      planInspection(bare, ports, { inventory: inventory({ interfaces: [{ ...card, vendor }] }) });
+    expect(planFor('0x8086', []).newPorts).toMatchObject([{ vendor: '0x8086' }]);
+    expect(planFor('0x8086', [port({ vendor: null })]).portChanges).toMatchObject([{ change: { vendor: '0x8086' } }]);
+    expect(planFor('0x8086', [port({ vendor: 'green' })]).portChanges).toEqual([]);
+    for (const unusable of ['x'.repeat(33), '', null, 7]) expect(planFor(unusable, []).newPorts).toMatchObject([{ vendor: null }]);
   });
 
   test("an operator's switch port is never overwritten", () => {

@@ -27,10 +27,10 @@ export type InspectedInterface = InventoryInterface & {
 /** Changes that an inspection means for the node and its ports. */
 export interface InspectionPlan {
   readonly properties: JsonObject;
-  readonly newPorts: readonly Pick<PortRow, 'address' | 'pxeEnabled' | 'localLinkConnection'>[];
+  readonly newPorts: readonly Pick<PortRow, 'address' | 'pxeEnabled' | 'localLinkConnection' | 'vendor'>[];
   readonly portChanges: readonly {
     readonly port: PortRow;
-    readonly change: Partial<Pick<PortRow, 'pxeEnabled' | 'localLinkConnection'>>;
+    readonly change: Partial<Pick<PortRow, 'pxeEnabled' | 'localLinkConnection' | 'vendor'>>;
   }[];
   /** Ports that are plugged in elsewhere than their `local_link_connection` says; what it says stays. */
   readonly movedCables: readonly MovedCable[];
@@ -48,7 +48,8 @@ export interface InspectionPlan {
 /**
  * Does the work of Ironic's inspection hooks with its defaults: `validate-interfaces`, `ports` (`add_ports = pxe`,
  * `keep_ports = all`), `architecture`, and besides `cpus`, `memory`, `root-device` (size), `boot-mode`, `parse-lldp` and
- * `local-link-connection`. What an operator has said about a switch port stays; a port without it gets what its switch says.
+ * `local-link-connection`. What an operator has said about a switch port stays; a port without it gets what its switch says,
+ * and one without `vendor` the maker of its card.
  * @throws AppError `agent_error` when the inventory has no network card that could have booted.
  */
 export function planInspection(
@@ -84,6 +85,7 @@ export function planInspection(
       address: nic.mac_address,
       pxeEnabled: nic.pxe_enabled,
       localLinkConnection: linkOf(nic),
+      vendor: vendorOf(nic),
     })),
     portChanges: ports.flatMap((port) => {
       const nic = nicOf(port);
@@ -93,6 +95,7 @@ export function planInspection(
           ? { pxeEnabled: nic.pxe_enabled }
           : {}),
         ...(isEmpty(port.localLinkConnection) && !isEmpty(linkOf(nic)) ? { localLinkConnection: linkOf(nic) } : {}),
+        ...(port.vendor === null && nic && vendorOf(nic) !== null ? { vendor: vendorOf(nic) } : {}),
       };
       return isEmpty(change) ? [] : [{ port, change }];
     }),
@@ -106,6 +109,13 @@ export function planInspection(
     ],
     pluginData: { all_interfaces: byName(all), valid_interfaces: byName(valid), parsed_lldp: parsedLldp },
   };
+}
+
+const longestVendor = 32;
+
+/** Returns the maker of a card as the ramdisk names it, by its PCI id; `null`: it names none, or nothing that a port can hold. */
+function vendorOf({ vendor }: InspectedInterface): string | null {
+  return vendor && vendor.length <= longestVendor ? vendor : null;
 }
 
 /** Returns the MAC address of the NIC that booted; agents give `BOOTIF` as they found it, `01-aa-bb-…` too. */

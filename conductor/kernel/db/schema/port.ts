@@ -19,6 +19,12 @@ export const portgroups = pgTable(
     mode: text().notNull().default('active-backup'),
     properties: jsonb().$type<JsonObject>().notNull().default({}),
     standalonePortsSupported: boolean().notNull().default(true),
+    /** Where its members are that name none of their own. */
+    physicalNetwork: text(),
+    /** For rules that choose ports for networks, as a port's. */
+    category: text(),
+    /** It was made for a network by a rule, and goes with it. */
+    dynamicPortgroup: boolean().notNull().default(false),
     /** Number of its bond on the switch, reserved for this group. */
     bondNumber: integer(),
     extra: jsonb().$type<JsonObject>().notNull().default({}),
@@ -42,6 +48,12 @@ export const ports = pgTable(
     localLinkConnection: jsonb().$type<JsonObject>().notNull().default({}),
     pxeEnabled: boolean().notNull().default(true),
     physicalNetwork: text(),
+    /** Maker of the card; inspection fills it in. */
+    vendor: text(),
+    /** For rules that choose ports for networks: `storage`. */
+    category: text(),
+    /** Whether rules may put it into groups that they make. */
+    availableForDynamicPortgroup: boolean().notNull().default(true),
     isSmartnic: boolean().notNull().default(false),
     ...timeColumns(),
   },
