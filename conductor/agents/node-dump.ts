@@ -56,6 +56,7 @@ export function dumpPorts(ports: readonly PortRow[]): Record<string, unknown>[] 
     local_link_connection: port.localLinkConnection,
     physical_network: port.physicalNetwork,
     vendor: port.vendor,
+    category: port.category,
     extra: port.extra,
     internal_info: {},
   }));

@@ -19,6 +19,9 @@ const LinkConnection = jsonDocument.superRefine((connection, context) => {
   }
 });
 
+/** Kind of port, as an operator calls it: `storage`. */
+const category = z.string().max(80, 'is too long: at most 80 characters').nullable();
+
 export const portFields = defineFields('port', 1, {
   uuid: { type: uuid, listed: true },
   created_at: { type: time },
@@ -42,6 +45,7 @@ export const portFields = defineFields('port', 1, {
   name: { type: nullableText, write: z.string().max(255).nullable(), since: 88 },
   description: { type: nullableText, write: z.string().max(255).nullable(), since: 97 },
   vendor: { type: nullableText, write: z.string().max(32, 'is too long: at most 32 characters').nullable(), since: 100 },
+  category: { type: nullableText, write: category, since: 101 },
   portgroup_uuid: {
     type: uuid.nullable(),
     write: z.guid({ error: 'must be the UUID of a port group' }).toLowerCase().nullable(),

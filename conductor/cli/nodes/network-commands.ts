@@ -21,7 +21,7 @@ const ports: Resource = {
   operand: 'PORT',
   path: '/v1/ports',
   key: 'ports',
-  columns: ['uuid', 'address', 'node_uuid', 'pxe_enabled', 'physical_network', 'portgroup_uuid'],
+  columns: ['uuid', 'address', 'node_uuid', 'pxe_enabled', 'physical_network', 'category', 'portgroup_uuid'],
   filters: { node: nodeFilter, address: { query: 'address', value: 'MAC', meaning: 'only with this address' } },
 };
 

@@ -203,6 +203,7 @@ test('a description is there since 1.97', async () => {
 
 test.each([
   ['vendor', 100, 32],
+  ['category', 101, 80],
 ])('%s is there since 1.%i, of %i characters at most', async (field, since, longest) => {
   const [before, at] = [`1.${since - 1}`, `1.${since}`];
   const { uuid, body } = await create('52:54:00:00:00:01', { [field]: 'green' }, at);
