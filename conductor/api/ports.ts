@@ -91,6 +91,11 @@ export const portgroupFields = defineFields('port group', 23, {
   name: { type: nullableText, write: name, listed: true },
   properties: { type: json, write: jsonDocument.nullish(), since: 26 },
   standalone_ports_supported: { type: z.boolean(), write: looseBoolean.nullish() },
+  physical_network: {
+    type: nullableText,
+    write: z.string().max(64, 'is too long: at most 64 characters').nullish(),
+    since: 102,
+  },
   node_uuid: { type: uuid },
 });
 

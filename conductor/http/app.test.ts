@@ -51,7 +51,7 @@ describe('microversions', () => {
   });
 
   test('stand on errors too', async () => {
-    const answer = await api.call('GET', '/v1/nodes/nope');
+    const answer = await api.call('GET', '/v1/nodes/nope', undefined, newest);
     expect(answer.headers.get('X-OpenStack-Ironic-API-Version')).toBe(newest);
     expect(answer.headers.get('X-OpenStack-Request-ID')).toMatch(/^req-/);
   });

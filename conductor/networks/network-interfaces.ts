@@ -7,7 +7,7 @@ import { neutronFaults } from '#conductor/networks/neutron/binding.ts';
 import { type PortGroup, placeBonds } from '#conductor/networks/place-bonds.ts';
 import type { SwitchPortMove, SwitchPortTarget } from '#conductor/networks/switch-port-move.ts';
 import type { Destination, NetworkPort } from '#conductor/networks/vifs/network-port.ts';
-import { placeVifs, type Vif } from '#conductor/networks/vifs/place-vifs.ts';
+import { placeVifs, type Vif, withPhysicalNetworks } from '#conductor/networks/vifs/place-vifs.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Ironic's network interfaces: what connecting a node to a network means. Pure; acting is `connect-node.ts`. */
@@ -77,7 +77,7 @@ export function planNetworkMove(options: {
   const isMeant = ({ uuid }: NetworkPort): boolean =>
     destination === 'isolated' || !('networks' in destination) || destination.networks.has(uuid);
   const { targets, faults } = readPorts(ports.filter(isMeant), networks);
-  const { networkOf, faults: unplaced } = networksOf(targets, networks, destination);
+  const { networkOf, faults: unplaced } = networksOf(targets, networks, destination, groups);
   const moves = targets.map((target) => ({ ...target, network: networkOf(target.port) }));
   const { bonds, faults: unbonded } = bondsFor(moves, groups, destination);
   const all = [...faults, ...unplaced, ...bondFaults(targets), ...splitFaults(moves), ...unbonded];
@@ -118,6 +118,7 @@ function networksOf(
   targets: readonly SwitchPortTarget[],
   networks: Networks,
   destination: Destination,
+  groups: readonly PortGroup[],
 ): { readonly networkOf: (port: NetworkPort) => Network | undefined; readonly faults: readonly string[] } {
   if (destination === 'isolated') return { networkOf: () => undefined, faults: [] };
   if ('networks' in destination) {
@@ -131,7 +132,10 @@ function networksOf(
     return { networkOf: () => network, faults: [] };
   }
   const byName = new Map(vifs.map(({ id }) => [id, resolveNetwork(networks, purpose, id)]));
-  const connected = targets.map(({ port }) => port);
+  const connected = withPhysicalNetworks(
+    targets.map(({ port }) => port),
+    groups,
+  );
   const { networks: places, faults } = placeVifs(vifs, connected, networks.networks);
   return { networkOf: ({ uuid }) => byName.get(places.get(uuid) ?? ''), faults };
 }

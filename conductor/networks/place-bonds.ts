@@ -11,6 +11,8 @@ export interface PortGroup {
   readonly mode: string;
   /** Number of its bond on the switch; `null` = it has none yet, and there is none left. */
   readonly bondNumber: number | null;
+  /** Of those members that name none. */
+  readonly physicalNetwork?: string | null;
 }
 
 /** Whether the switches of a group are such that Baton bonds it: they give numbers for bonds, and its mode wants one. */

@@ -172,3 +172,33 @@ test('ports and groups are listed by the conductor groups of their nodes, since 
     });
   }
 });
+
+test.each([
+  ['physical_network', 102, 64],
+])('%s is there since 1.%i, of %i characters at most', async (field, since, longest) => {
+  const [before, at] = [`1.${since - 1}`, `1.${since}`];
+  const { uuid, body } = await create({ [field]: 'green' }, at);
+  expect(body[field]).toBe('green');
+  const path = `/v1/portgroups/${uuid}`;
+  expect((await api.call('GET', path, undefined, before)).body).not.toHaveProperty(field);
+  const change = (operation: unknown, version: string) => api.call('PATCH', path, [operation], version);
+  const blue = { op: 'replace', path: `/${field}`, value: 'blue' };
+  expect(await change(blue, before)).toMatchObject({ status: 406, fault: containing(`field '${field}'`) });
+  expect((await change(blue, at)).body[field]).toBe('blue');
+  expect((await change({ op: 'remove', path: `/${field}` }, at)).body[field]).toBeNull();
+  expect(await create({ [field]: 'x'.repeat(longest + 1) }, at)).toMatchObject({
+    status: 400,
+    fault: containing(`${field}: is too long: at most ${longest} characters`),
+  });
+  expect((await create({ [field]: 'x' }, before)).status).toBe(406);
+  expect((await api.call('GET', `/v1/portgroups?fields=${field}`, undefined, before)).status).toBe(406);
+});
+
+test('a group and its ports are on one physical network', async () => {
+  const { uuid } = await create({ physical_network: 'left' }, '1.102');
+  const refusal = { status: 409, fault: containing('physical_network') };
+  expect(await addPort('52:54:00:00:00:01', { portgroup_uuid: uuid, physical_network: 'right' })).toMatchObject(refusal);
+  expect((await addPort('52:54:00:00:00:01', { portgroup_uuid: uuid, physical_network: 'left' })).status).toBe(201);
+  const move = [{ op: 'replace', path: '/physical_network', value: 'right' }];
+  expect(await api.call('PATCH', `/v1/portgroups/${uuid}`, move, '1.102')).toMatchObject(refusal);
+});

@@ -8,6 +8,8 @@ export interface NeutronGroup {
   readonly name: string | null;
   readonly address: string | null;
   readonly mode: string;
+  /** Of those members that name none. */
+  readonly physicalNetwork?: string | null;
   readonly properties: Readonly<Record<string, unknown>>;
 }
 
@@ -31,7 +33,7 @@ interface BindingProfile {
 
 /** @param group with several ports */
 export function bindingOf(nodeUuid: string, ports: readonly NetworkPort[], group: NeutronGroup | undefined): Binding {
-  const physicalNetwork = ports[0]?.physicalNetwork ?? undefined;
+  const physicalNetwork = ports[0]?.physicalNetwork ?? group?.physicalNetwork ?? undefined;
   return {
     address: group?.address ?? ports[0]?.address ?? '',
     body: {

@@ -21,7 +21,7 @@ import {
 } from '#conductor/networks/neutron/plan-bindings.ts';
 import { readVifs } from '#conductor/networks/neutron/read-vifs.ts';
 import type { Destination, NetworkPort, SwitchPortPlacement } from '#conductor/networks/vifs/network-port.ts';
-import { placeVifs, type Vif } from '#conductor/networks/vifs/place-vifs.ts';
+import { placeVifs, type Vif, withPhysicalNetworks } from '#conductor/networks/vifs/place-vifs.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Ironic's `neutron` network interface: ports of Neutron are bound to a node's, and Neutron's drivers set the switches. */
@@ -230,7 +230,12 @@ function wantedVifs(
   found: readonly NeutronVif[],
 ): WantedPort[] {
   const networks = found.map(({ id, physicalNetwork }) => ({ name: id, physicalNetwork }));
-  const { networks: places, faults } = placeVifs(vifs, ports.filter(isConnected), networks, 'takes one');
+  const { networks: places, faults } = placeVifs(
+    vifs,
+    withPhysicalNetworks(ports.filter(isConnected), groups),
+    networks,
+    'takes one',
+  );
   if (faults.length > 0) throw new AppError('invalid_argument', faults.join('; '), { details: { faults } });
   return vifs.map(({ id }) => {
     const at = ports.filter(({ uuid }) => places.get(uuid) === id);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { portVlans } from '#conductor/model/port-vlans.ts';
 import type { Network } from '#conductor/networks/networks-file.ts';
-import { placeVifs, type Vif, type VifPort } from '#conductor/networks/vifs/place-vifs.ts';
+import { placeVifs, type Vif, type VifPort, withPhysicalNetworks } from '#conductor/networks/vifs/place-vifs.ts';
 import { array, assert, boolean, constantFrom, option, property, record, uniqueArray } from '#test/fuzz/fast-check.ts';
 
 const port = (uuid: string, more: Partial<VifPort> = {}): VifPort => ({
@@ -55,6 +55,17 @@ describe('placeVifs', () => {
       '1': 'left',
       '2': 'a',
     });
+  });
+
+  test("a group's physical network is that of its members that name none", () => {
+    const ports = [port('1'), port('2', { portgroupUuid: 'g' }), port('3', { portgroupUuid: 'g' })];
+    const places = (physicalNetwork: string | null) =>
+      placed([vif('left'), vif('a')], withPhysicalNetworks(ports, [{ uuid: 'g', physicalNetwork }]));
+    expect(places('left')).toEqual({ '2': 'left', '3': 'left', '1': 'a' });
+    expect(places('right')).toEqual({ '1': 'left', '2': 'a', '3': 'a' });
+    expect(withPhysicalNetworks([port('1', { physicalNetwork: 'right', portgroupUuid: 'g' })], [])).toMatchObject([
+      { physicalNetwork: 'right' },
+    ]);
   });
 
   test('one that spans several physical networks goes to a port of any', () => {

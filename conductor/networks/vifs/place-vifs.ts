@@ -27,6 +27,18 @@ export interface VifPlaces {
   readonly faults: readonly string[];
 }
 
+/** Gives the members of a group with a physical network that one, where they name none of their own. Pure. */
+export function withPhysicalNetworks<Port extends VifPort>(
+  ports: readonly Port[],
+  groups: readonly { readonly uuid: string; readonly physicalNetwork?: string | null | undefined }[],
+): Port[] {
+  const byGroup = new Map(groups.map(({ uuid, physicalNetwork }) => [uuid, physicalNetwork ?? null]));
+  return ports.map((port) => {
+    const { portgroupUuid, physicalNetwork } = port;
+    return { ...port, physicalNetwork: physicalNetwork ?? byGroup.get(portgroupUuid ?? '') ?? null };
+  });
+}
+
 /** A place that takes one VIF: a port, or a group of ports. */
 interface Plug {
   readonly portgroupUuid: string | null;

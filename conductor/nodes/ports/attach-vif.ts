@@ -4,12 +4,12 @@ import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { transientStates } from '#conductor/model/provision-states.ts';
 import { networkInterfaces, noNeutron, parseNetworkInterface } from '#conductor/networks/network-interfaces.ts';
 import { requireAttachable } from '#conductor/networks/require-attachable.ts';
-import { placeVifs, type Vif, type VifNetwork } from '#conductor/networks/vifs/place-vifs.ts';
+import { placeVifs, type Vif, type VifNetwork, withPhysicalNetworks } from '#conductor/networks/vifs/place-vifs.ts';
 import type { NodesContext } from '#conductor/nodes/context.ts';
 import { changeNote } from '#conductor/nodes/node-history.ts';
 import { changeUnlocked } from '#conductor/nodes/node-lock.ts';
 import { portgroupResource } from '#conductor/nodes/ports/port.ts';
-import { deleteVif, insertVif, listNodePorts, listVifs } from '#conductor/nodes/ports/port-store.ts';
+import { deleteVif, insertVif, listNodePortgroups, listNodePorts, listVifs } from '#conductor/nodes/ports/port-store.ts';
 import { findRow } from '#conductor/nodes/resources/resource-store.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 
@@ -36,7 +36,10 @@ async function attachVif(tx: Transaction, node: NodeRow, vif: Vif, networks: rea
   }
   const networkInterface = parseNetworkInterface(node.networkInterface);
   if (networkInterfaces[networkInterface].connects) {
-    const connected = ports.filter(({ localLinkConnection }) => Object.keys(localLinkConnection).length > 0);
+    const connected = withPhysicalNetworks(
+      ports.filter(({ localLinkConnection }) => Object.keys(localLinkConnection).length > 0),
+      await listNodePortgroups(tx, node.uuid),
+    );
     const [fault] = placeVifs(
       [...attached, vif],
       connected,

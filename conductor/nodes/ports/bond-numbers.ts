@@ -34,7 +34,7 @@ export async function reserveBondNumbers(
   nodeUuid: string,
 ): Promise<PortgroupRow[]> {
   if (networks.switches.every(({ bondNumbers }) => !bondNumbers)) {
-    return networks.neutron ? listPortGroups(tx, networks, nodeUuid) : [];
+    return listPortGroups(tx, networks, nodeUuid);
   }
   await lockUntilEnd(tx, 'bond numbers');
   const groups = await listPortGroups(tx, networks, nodeUuid);

@@ -5,13 +5,16 @@ import { rowsBy } from '#conductor/kernel/db/query/table-reader.ts';
 import { deleteBy } from '#conductor/kernel/db/query/table-writer.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { nodeVifs } from '#conductor/kernel/db/schema/node-parts.ts';
-import { type PortRow, ports, type SwitchPortRow, switchPorts } from '#conductor/kernel/db/schema/port.ts';
+import { type PortRow, portgroups, ports, type SwitchPortRow, switchPorts } from '#conductor/kernel/db/schema/port.ts';
 import type { Vif } from '#conductor/networks/vifs/place-vifs.ts';
 import { findNode } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** A node's ports in order of creation. */
 export const listNodePorts = rowsBy(ports, 'nodeUuid', 'id');
+
+/** A node's port groups in order of creation. */
+export const listNodePortgroups = rowsBy(portgroups, 'nodeUuid', 'id');
 
 /** Finds the node of the machine with these MAC addresses, in lower case. */
 export async function findNodeByAddresses(db: Queryable, addresses: readonly string[]): Promise<NodeRow | undefined> {

@@ -32,7 +32,7 @@ export const portResource: Resource<PortRow> = {
   },
   admit: async (tx, change) => {
     const { before, after, changed, node } = change;
-    requireWiringRights(change);
+    requireWiringRights(change, 'port');
     const isRewired = !before || !after || rewiring.some((column) => changed.includes(column));
     if (node && isRewired) requireNotInUse(node, 'port', before ? (after ? 'changed' : 'deleted') : 'created');
     if (before?.uuid && (!after || changed.includes('portgroupUuid')))
@@ -44,11 +44,14 @@ export const portResource: Resource<PortRow> = {
 };
 
 /** @throws AppError `forbidden` for a caller of a project that writes one of the `wiring` fields. */
-function requireWiringRights({ before, changed, caller }: PortChange): void {
+function requireWiringRights(
+  { before, changed, caller }: Pick<PortChange, 'changed' | 'caller'> & { readonly before?: unknown },
+  noun: 'port' | 'portgroup',
+): void {
   if (caller.project === undefined) return;
   const field = Object.entries(wiring).find(([, column]) => changed.includes(column))?.[0];
   if (field === undefined) return;
-  throw accessDenied(`baremetal:port:${before ? 'update' : 'create'}:${field}`, caller, undefined);
+  throw accessDenied(`baremetal:${noun}:${before ? 'update' : 'create'}:${field}`, caller, undefined);
 }
 
 async function requireOwnSwitchPort(tx: Transaction, { localLinkConnection = {}, uuid }: Partial<PortRow>) {
@@ -81,6 +84,13 @@ async function checkMembership(tx: Transaction, port: Partial<PortRow>): Promise
         'pxe_enabled true.',
     );
   }
+  const { physicalNetwork: ofGroup } = portgroup;
+  if (ofGroup !== null && port.physicalNetwork && port.physicalNetwork !== ofGroup) {
+    throw new AppError(
+      'conflict',
+      `physical_network: port ${port.address} on '${port.physicalNetwork}' cannot be in port group ${portgroupUuid} on '${ofGroup}'.`,
+    );
+  }
   const others = (await listNodePorts(tx, nodeUuid)).filter(
     (each) => each.portgroupUuid === portgroupUuid && each.uuid !== port.uuid,
   );
@@ -90,6 +100,18 @@ async function checkMembership(tx: Transaction, port: Partial<PortRow>): Promise
     'conflict',
     `physical_network: port ${port.address} on '${port.physicalNetwork ?? 'none'}' cannot be in port group ` +
       `${portgroupUuid}, whose port ${stranger.address} is on '${stranger.physicalNetwork ?? 'none'}'.`,
+  );
+}
+
+/** @throws AppError `conflict` naming a member of the group that is on another physical network than the group is to be. */
+function requireSamePhysicalNetwork(after: Partial<PortgroupRow> | undefined, members: readonly PortRow[]): void {
+  const wanted = after?.physicalNetwork;
+  const stranger = wanted ? members.find((each) => each.physicalNetwork && each.physicalNetwork !== wanted) : undefined;
+  if (!stranger) return;
+  throw new AppError(
+    'conflict',
+    `physical_network: port group ${after?.uuid} can't be on '${wanted}', its port ${stranger.address} is on ` +
+      `'${stranger.physicalNetwork}'.`,
   );
 }
 
@@ -104,7 +126,8 @@ export const portgroupResource: Resource<PortgroupRow> = {
     address: ({ address }) => `A portgroup with MAC address ${address} already exists.`,
     name: ({ name }) => `A portgroup with name ${name} already exists.`,
   },
-  admit: async (tx, { before, after, changed, node }) => {
+  admit: async (tx, { before, after, changed, node, caller }) => {
+    requireWiringRights({ before, changed, caller }, 'portgroup');
     const isRewired = !before || !after || changed.includes('address') || changed.includes('standalonePortsSupported');
     if (node && isRewired) requireNotInUse(node, 'port group', before ? (after ? 'changed' : 'deleted') : 'created');
     if (!before) return;
@@ -117,6 +140,7 @@ export const portgroupResource: Resource<PortgroupRow> = {
         `Cannot complete the requested action because portgroup ${uuid} contains ports.`,
       );
     }
+    requireSamePhysicalNetwork(after, members);
     const booting = members.filter(({ pxeEnabled }) => pxeEnabled);
     if (!after || after.standalonePortsSupported || booting.length === 0) return;
     throw new AppError(
