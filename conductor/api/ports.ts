@@ -96,6 +96,7 @@ export const portgroupFields = defineFields('port group', 23, {
     write: z.string().max(64, 'is too long: at most 64 characters').nullish(),
     since: 102,
   },
+  category: { type: nullableText, write: category.optional(), since: 103 },
   node_uuid: { type: uuid },
 });
 

@@ -30,7 +30,7 @@ const portgroups: Resource = {
   operand: 'PORTGROUP',
   path: '/v1/portgroups',
   key: 'portgroups',
-  columns: ['uuid', 'name', 'address', 'mode', 'physical_network', 'node_uuid'],
+  columns: ['uuid', 'name', 'address', 'mode', 'physical_network', 'category', 'node_uuid'],
   filters: { node: nodeFilter },
 };
 

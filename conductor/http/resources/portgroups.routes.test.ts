@@ -175,6 +175,7 @@ test('ports and groups are listed by the conductor groups of their nodes, since 
 
 test.each([
   ['physical_network', 102, 64],
+  ['category', 103, 80],
 ])('%s is there since 1.%i, of %i characters at most', async (field, since, longest) => {
   const [before, at] = [`1.${since - 1}`, `1.${since}`];
   const { uuid, body } = await create({ [field]: 'green' }, at);
