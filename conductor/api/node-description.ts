@@ -33,7 +33,7 @@ export const NodeDescription = z
     instance_info: jsonDocument,
     network_data: jsonDocument,
     instance_uuid: z.guid({ error: 'must be a UUID' }).nullable(),
-    instance_name: line,
+    instance_name: line.refine((name) => name !== '', 'must not be empty: null for none'),
     resource_class: z.string().max(80).nullable(),
     conductor_group: z.string().max(255, 'is too long: at most 255 characters'),
     owner: line,

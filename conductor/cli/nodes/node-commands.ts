@@ -46,6 +46,7 @@ const filters = {
   lessee: { query: 'lessee', value: 'PROJECT', meaning: 'only lent to this lessee' },
   driver: { query: 'driver', value: 'DRIVER', meaning: 'only with this driver' },
   group: { query: 'conductor_group', value: 'GROUP', meaning: 'only of this conductor group' },
+  'instance-name': { query: 'instance_name', value: 'NAME', meaning: 'only with an instance of this name' },
   shard: { query: 'shard', value: 'SHARD', meaning: 'only of this shard' },
   fault: { query: 'fault', value: 'FAULT', meaning: 'only with this fault, like "power failure"' },
   maintenance: { query: 'maintenance', value: 'true|false', meaning: 'only in maintenance, or not' },

@@ -29,6 +29,7 @@ export const NodeFilterQuery = z.strictObject({
   detail: queryFlag,
   chassis_uuid: uuid,
   instance_uuid: uuid,
+  instance_name: text,
   associated: queryFlag,
   maintenance: queryFlag,
   retired: queryFlag,
@@ -62,6 +63,7 @@ const filterVersions: Readonly<Partial<Record<keyof NodeFilterQuery, number>>> =
   retired: 61,
   lessee: 65,
   project: 65,
+  instance_name: 104,
   shard: 82,
   sharded: 82,
   include_children: 83,
@@ -81,6 +83,7 @@ export function toNodeFilter(query: NodeFilterQuery, conductorTimeoutMs: number)
   return {
     chassisUuid: query.chassis_uuid?.toLowerCase(),
     instanceUuid: query.instance_uuid,
+    instanceName: query.instance_name,
     associated: query.associated,
     maintenance: query.maintenance,
     retired: query.retired,

@@ -4,6 +4,7 @@ import { applyJsonPatch, type JsonPatch, parsePatched, patchRoots } from '#condu
 import { keepMasked } from '#conductor/kernel/secrets/mask-document.ts';
 import { interfaceKinds, nodeFaults } from '#conductor/model/node-words.ts';
 import type { ProvisionState } from '#conductor/model/provision-states.ts';
+import { inStep } from '#conductor/nodes/change/instance-name.ts';
 import { requireSecretForNewRegistry } from '#conductor/nodes/change/pull-secret-way.ts';
 import { refuseUnknownKeys, refuseWrongValues, requireLoginForNewAddress } from '#conductor/nodes/driver-info.ts';
 import { nodeColumns, nodeNameFault } from '#conductor/nodes/node-fields.ts';
@@ -71,7 +72,8 @@ export function planNodePatch(
       `driver: no hardware type '${after.driver}'; there are ${options.knownDrivers.join(', ')}`,
     );
   }
-  const filled = withDefaults(after, options.defaultNetworkInterface);
+  const given = withDefaults(after, options.defaultNetworkInterface);
+  const filled = { ...given, ...inStep(given, { instance_name: node.instanceName, instance_info: node.instanceInfo }) };
   const wanted = { ...after, driver: after.driver, network_interface: filled.network_interface };
   const interfaces = keptInterfaces(after.driver, wanted);
   checkInterfaces(wanted, interfaces, node);

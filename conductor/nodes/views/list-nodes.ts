@@ -18,6 +18,7 @@ export interface NodeFilter {
   readonly uuid?: string | undefined;
   readonly chassisUuid?: string | undefined;
   readonly instanceUuid?: string | undefined;
+  readonly instanceName?: string | undefined;
   /** Has an `instance_uuid`, or has none. */
   readonly associated?: boolean | undefined;
   readonly maintenance?: boolean | undefined;
@@ -95,6 +96,7 @@ function conditions(filter: NodeFilter): (SQL | undefined)[] {
     same(nodes.uuid, filter.uuid),
     same(nodes.chassisUuid, filter.chassisUuid),
     same(nodes.instanceUuid, filter.instanceUuid),
+    same(nodes.instanceName, filter.instanceName),
     present(nodes.instanceUuid, filter.associated),
     same(nodes.maintenance, filter.maintenance),
     same(nodes.retired, filter.retired),
