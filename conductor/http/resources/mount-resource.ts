@@ -1,4 +1,5 @@
 import type { Context } from 'hono';
+import { hideKeys, requireKeys, requirePatchedKeys } from '#conductor/http/resources/document-keys.ts';
 import {
   describeRoutes,
   type ListBelow,
@@ -39,7 +40,7 @@ export function mountResource<Row extends ResourceRow>(
   place: ResourcePlace<Row>,
 ): void {
   const { db } = context;
-  const { resource, path } = place;
+  const { resource, path, documentKeys = {} } = place;
   const routes = describeRoutes(place);
   const writtenVersions = { ...resource.versions, ...place.alsoWritten };
   mountLists(app, context, place, routes);
@@ -48,6 +49,7 @@ export function mountResource<Row extends ResourceRow>(
     // the schema has let an empty body pass: of these fields none need be given
     const body = c.get('isEmpty') ? {} : await c.req.json<object>();
     requireFields(Object.keys(body), writtenVersions, c.get('version'));
+    requireKeys(documentKeys, body as Record<string, unknown>, c.get('version'));
     const { uuid, node_uuid: nodeUuid, node_ident: nodeIdent, ...description } = c.req.valid('json');
     const identity = {
       uuid: typeof uuid === 'string' ? uuid.toLowerCase() : undefined,
@@ -68,6 +70,7 @@ export function mountResource<Row extends ResourceRow>(
   app.openapi(routes.change, async (c) => {
     const patch = c.req.valid('json');
     requirePatch(patch, writtenVersions, c.get('version'));
+    requirePatchedKeys(documentKeys, patch, c.get('version'));
     const row = await changeResource(context, resource, identOf(c, place), patch, c.get('caller'));
     return c.json(viewWithLinks(c, place, row));
   });
@@ -128,7 +131,7 @@ function mountLists<Row extends ResourceRow>(
 /** Makes the object with its links; those to what is below it where all is shown. */
 function viewWithLinks<Row extends ResourceRow>(
   c: Context<ApiEnv>,
-  { resource, path, below }: ResourcePlace<Row>,
+  { resource, path, below, documentKeys = {} }: ResourcePlace<Row>,
   row: Row,
   fields: readonly string[] = resource.all,
 ): Record<string, unknown> {
@@ -136,7 +139,7 @@ function viewWithLinks<Row extends ResourceRow>(
   const own = `${path.replace('/v1/', '')}/${row.uuid}`;
   const isWhole = below && fields === resource.all && version >= below.since;
   return {
-    ...viewRow(resource, row, { fields, version }),
+    ...hideKeys(documentKeys, viewRow(resource, row, { fields, version }), version),
     links: linksTo(originOf(c), own),
     ...(isWhole ? { [below.key]: linksTo(originOf(c), `${own}/${below.key}`) } : {}),
   };

@@ -224,3 +224,27 @@ test.each([
   expect(await create('52:54:00:00:00:02', { [field]: 7 }, at)).toMatchObject({ status: 400, fault: containing(field) });
   expect((await create('52:54:00:00:00:02', { [field]: 'x' }, before)).status).toBe(406);
 });
+
+test("keys of OVN's VTEP are those of 1.90 to 1.104 only", async () => {
+  const vtep = { port_id: 'p1', 'vtep-logical-switch': 'l', 'vtep-physical-switch': 'p' };
+  const at = (version: string) => create('52:54:00:00:00:01', { local_link_connection: vtep }, version);
+  expect(await at('1.105')).toMatchObject({ status: 406, fault: containing('is gone since API version 1.105') });
+  expect(await at('1.89')).toMatchObject({ status: 406, fault: containing('needs API version 1.90') });
+  const { status, uuid } = await at('1.104');
+  expect(status).toBe(201);
+  const shown = async (version: string) =>
+    (await api.call('GET', `/v1/ports/${uuid}`, undefined, version)).body['local_link_connection'];
+  expect(await shown('1.104')).toEqual(vtep);
+  expect([await shown('1.105'), await shown('1.89')]).toEqual([{}, {}]);
+  const change = (path: string, value: unknown, version = '1.105') =>
+    api.call('PATCH', `/v1/ports/${uuid}`, [{ op: 'add', path, value }], version);
+  for (const [path, value] of [
+    ['/local_link_connection', vtep],
+    ['/local_link_connection/vtep-logical-switch', 'm'],
+  ] as const) {
+    expect((await change(path, value)).status).toBe(406);
+    expect((await change(path, value, '1.104')).status).toBe(200);
+  }
+  expect((await change('/local_link_connection', { switch_id: 's', port_id: 'p' })).status).toBe(200);
+  expect(await shown('1.105')).toEqual({ switch_id: 's', port_id: 'p' });
+});

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { pageOf } from '#conductor/api/values.ts';
+import type { DocumentKeys } from '#conductor/http/resources/document-keys.ts';
 import { answers, fieldsQuery, queryFlag, routesOf } from '#conductor/http/routing/define-routes.ts';
 import { pagingQuery } from '#conductor/http/routing/list-queries.ts';
 import { JsonPatch } from '#conductor/kernel/json-patch.ts';
@@ -31,6 +32,8 @@ export interface ResourcePlace<Row extends ResourceRow> {
   readonly filters?: Readonly<Record<string, number>>;
   /** Fields that are written and not shown, with the microversion since which. */
   readonly alsoWritten?: Readonly<Record<string, number>>;
+  /** Keys of its documents that only some versions have. */
+  readonly documentKeys?: DocumentKeys;
   /** Links to what is below it, since a microversion, where all fields are shown. */
   readonly below?: { readonly key: string; readonly since: number };
   /** Lists of those that belong to a node or something else. */

@@ -34,6 +34,8 @@ const uuid = z.guid({ error: 'must be a UUID' });
 const { since } = connectorResource;
 const ofNode = { parents: 'nodes', param: 'node', column: 'nodeUuid' } as const;
 
+/** Switches of OVN's VTEP. */
+const ofVtep = { since: 90, until: 105 } as const;
 const ofConductorGroup = { conductor_group: 99, conductor_groups: 99 } as const;
 
 type Mount = <Row extends ResourceRow>(place: ResourcePlace<Row>) => void;
@@ -126,6 +128,7 @@ function mountPorts(mount: Mount): void {
       node_ident: z.string().optional(),
     }),
     alsoWritten: { node_ident: 94 },
+    documentKeys: { local_link_connection: { 'vtep-logical-switch': ofVtep, 'vtep-physical-switch': ofVtep } },
     summaries: { create: 'Add a port to a node', change: 'Change a port by JSON patch', remove: 'Delete a port' },
     hasDetail: true,
     filters: { node: 1, node_uuid: 1, address: 1, portgroup: 24, shard: 82, ...ofConductorGroup },
