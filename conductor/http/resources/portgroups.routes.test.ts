@@ -71,7 +71,9 @@ test('lists filter, and a node has its own', async () => {
   expect(await names('/v1/portgroups')).toEqual(['bond0', 'bond1']);
   expect(await names('/v1/portgroups?node=n2')).toEqual(['bond1']);
   expect(await names('/v1/portgroups?address=52:54:00:AA:bb:01')).toEqual(['bond0']);
-  expect(await names('/v1/portgroups?shard=s1')).toEqual(['bond1']);
+  const inShard = await api.call('GET', '/v1/portgroups?shard=s1', undefined, '1.106');
+  expect(inShard.body['portgroups']).toMatchObject([{ name: 'bond1' }]);
+  expect(await names('/v1/portgroups?shard=s1')).toContain("query argument 'shard' needs API version 1.106");
   expect(await names('/v1/nodes/n1/portgroups')).toEqual(['bond0']);
   expect((await api.call('GET', '/v1/portgroups/detail')).body['portgroups']).toMatchObject([
     { mode: 'active-backup' },

@@ -163,7 +163,7 @@ function mountPorts(mount: Mount): void {
     },
     hasDetail: true,
     below: { key: 'ports', since: 24 },
-    filters: { node: 23, address: 23, shard: 82, ...ofConductorGroup },
+    filters: { node: 23, address: 23, shard: 106, ...ofConductorGroup },
     lists: [{ ...ofNode, path: 'portgroups', summary: 'List the port groups of a node', since: 24, hasDetail: true }],
   });
 }
