@@ -53,7 +53,9 @@ describe('microversions', () => {
   test('stand on errors too', async () => {
     const answer = await api.call('GET', '/v1/nodes/nope', undefined, newest);
     expect(answer.headers.get('X-OpenStack-Ironic-API-Version')).toBe(newest);
-    expect(answer.headers.get('X-OpenStack-Request-ID')).toMatch(/^req-/);
+    const id = answer.headers.get('X-OpenStack-Request-ID');
+    expect(id).toMatch(/^req-/);
+    expect(answer.headers.get('OpenStack-Request-ID')).toBe(id);
   });
 
   test('stand on refusals of strangers', async () => {

@@ -26,7 +26,8 @@ export function observeRequests(context: Pick<HttpContext, 'log' | 'metrics'>): 
     c.set('requestId', requestId);
     await next();
     // not `c.header`, which copies the answer and its body
-    c.res.headers.set('X-OpenStack-Request-ID', requestId);
+    // Ironic's own is the second, which the first repeats since 1.107 whatever the version in use
+    for (const name of ['X-OpenStack-Request-ID', 'OpenStack-Request-ID']) c.res.headers.set(name, requestId);
     c.res.headers.set('X-Content-Type-Options', 'nosniff');
     // logins and secrets are among what callers are answered
     if (!c.res.headers.has('Cache-Control') && !mayBeKept.test(c.req.path))
@@ -39,9 +40,17 @@ export function observeRequests(context: Pick<HttpContext, 'log' | 'metrics'>): 
     const level = method === 'GET' || method === 'HEAD' || routine.test(path) ? 'debug' : 'info';
     // unknown where a request was refused before its login was checked
     const user = (c.get('caller') as Caller | undefined)?.user;
-    log[level]({ method, path, route, status, durationMs: Math.round(ms), requestId, user }, 'request');
+    log[level]({ method, path, route, status, durationMs: Math.round(ms), requestId, ...globalIdOf(c), user }, 'request');
   };
 }
+
+/** Reads the id by which other services follow what a request has set going, so that it can be searched in the log. */
+function globalIdOf(c: Context<ApiEnv>): { readonly globalRequestId?: string } {
+  const given = c.req.header('X-OpenStack-Request-ID');
+  return given !== undefined && globalId.test(given) ? { globalRequestId: given } : {};
+}
+
+const globalId = /^req-[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
 
 /** Returns the pattern of the path: there is a bounded number of patterns, while callers may send any path. */
 function patternOf(c: Parameters<typeof matchedRoutes>[0]): string {
