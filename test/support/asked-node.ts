@@ -24,7 +24,7 @@ export async function addAskedNode(api: TestApi): Promise<AskedNode> {
     set: async (change) => {
       await api.context.db.update(nodes).set(change).where(eq(nodes.uuid, uuid));
     },
-    ask: (target, more = {}) => api.call('PUT', '/v1/nodes/n1/states/provision', { target, ...more }),
+    ask: (target, more = {}) => api.call('PUT', '/v1/nodes/n1/states/provision', { target, ...more }, 'latest'),
     state: async () => (await api.call('GET', '/v1/nodes/n1')).body['provision_state'],
   };
 }

@@ -76,6 +76,28 @@ describe('provision', () => {
     expect((await put('states/provision', steps, '1.68')).status).toBe(406);
     expect((await put('states/provision', { target: 'active', configdrive: {} }, '1.55')).status).toBe(406);
   });
+
+  test('a service without a ramdisk is there since 1.108, a cleaning since 1.70', async () => {
+    const step = { interface: 'bios', step: 'factory_reset', args: {} };
+    const bare = (verb: 'clean' | 'service', version: string) =>
+      put('states/provision', { target: verb, [`${verb}_steps`]: [step], disable_ramdisk: true }, version);
+    await updateNode(api.context.db, uuid, { provisionState: 'manageable' });
+    expect((await bare('clean', '1.69')).status).toBe(406);
+    expect((await bare('clean', '1.70')).status).toBe(202);
+    await api.context.db.execute('delete from flows');
+    await updateNode(api.context.db, uuid, { provisionState: 'active', targetProvisionState: null });
+    expect(await bare('service', '1.107')).toMatchObject({
+      status: 406,
+      fault: containing("'disable_ramdisk' for target 'service' needs API version 1.108"),
+    });
+    expect((await bare('service', '1.108')).status).toBe(202);
+    const { steps } = (await get('flow')) as { steps: { step: string }[] };
+    expect(steps.map(({ step: name }) => name)).not.toContain('boot_ramdisk');
+    expect(await put('states/provision', { target: 'manage', disable_ramdisk: true }, '1.108')).toMatchObject({
+      status: 400,
+      fault: containing('disable_ramdisk: it is only possible with target clean, service'),
+    });
+  });
 });
 
 describe('power', () => {

@@ -53,6 +53,8 @@ export function checkProvisionKeys(body: ProvisionKeys, verb: ProvisionVerb, ver
       );
     }
   }
+  if (typeof body.disable_ramdisk === 'boolean' && verb === 'service')
+    requireVersion(version, 108, "'disable_ramdisk' for target 'service'");
   if (typeof body.configdrive === 'object' && body.configdrive)
     requireVersion(version, 56, "'configdrive' as an object");
   if (body.configdrive && verb === 'rebuild') requireVersion(version, 35, "'configdrive' for target 'rebuild'");
