@@ -44,7 +44,11 @@ export const portFields = defineFields('port', 1, {
   node_uuid: { type: uuid },
   name: { type: nullableText, write: z.string().max(255).nullable(), since: 88 },
   description: { type: nullableText, write: z.string().max(255).nullable(), since: 97 },
-  vendor: { type: nullableText, write: z.string().max(32, 'is too long: at most 32 characters').nullable(), since: 100 },
+  vendor: {
+    type: nullableText,
+    write: z.string().max(32, 'is too long: at most 32 characters').nullable(),
+    since: 100,
+  },
   category: { type: nullableText, write: category, since: 101 },
   portgroup_uuid: {
     type: uuid.nullable(),

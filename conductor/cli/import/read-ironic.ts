@@ -12,8 +12,19 @@ const nodeFields = (
   .split(' ')
   .concat(interfaceKinds.map((kind) => `${kind}_interface`));
 const portFields =
-  'address extra local_link_connection physical_network pxe_enabled is_smartnic name description vendor category'.split(' ');
-const portgroupFields = ['address', 'extra', 'mode', 'name', 'properties', 'standalone_ports_supported', 'physical_network', 'category'];
+  'address extra local_link_connection physical_network pxe_enabled is_smartnic name description vendor category'.split(
+    ' ',
+  );
+const portgroupFields = [
+  'address',
+  'extra',
+  'mode',
+  'name',
+  'properties',
+  'standalone_ports_supported',
+  'physical_network',
+  'category',
+];
 
 const goals: Readonly<Record<string, FleetNode['goal']>> = {
   active: 'active',

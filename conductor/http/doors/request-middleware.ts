@@ -40,7 +40,10 @@ export function observeRequests(context: Pick<HttpContext, 'log' | 'metrics'>): 
     const level = method === 'GET' || method === 'HEAD' || routine.test(path) ? 'debug' : 'info';
     // unknown where a request was refused before its login was checked
     const user = (c.get('caller') as Caller | undefined)?.user;
-    log[level]({ method, path, route, status, durationMs: Math.round(ms), requestId, ...globalIdOf(c), user }, 'request');
+    log[level](
+      { method, path, route, status, durationMs: Math.round(ms), requestId, ...globalIdOf(c), user },
+      'request',
+    );
   };
 }
 

@@ -198,7 +198,12 @@ test('keys with ~ and / are written ~0 and ~1, since 1.98', async () => {
 });
 
 test("an instance's name is there since 1.104, and in step with instance_info.display_name", async () => {
-  const { uuid } = await api.call('POST', '/v1/nodes', { driver: 'fake-hardware', name: 'a', instance_name: 'web' }, '1.104');
+  const { uuid } = await api.call(
+    'POST',
+    '/v1/nodes',
+    { driver: 'fake-hardware', name: 'a', instance_name: 'web' },
+    '1.104',
+  );
   const shown = async (version = '1.104') => (await api.call('GET', `/v1/nodes/${uuid}`, undefined, version)).body;
   expect(await shown()).toMatchObject({ instance_name: 'web', instance_info: { display_name: 'web' } });
   expect(await shown('1.103')).not.toHaveProperty('instance_name');
@@ -215,7 +220,11 @@ test("an instance's name is there since 1.104, and in step with instance_info.di
   expect((await list('instance_name=web')).body['nodes']).toEqual([]);
   expect((await list('instance_name=cache', '1.103')).status).toBe(406);
   expect((await list('fields=instance_name&sort_key=instance_name')).status).toBe(200);
-  for (const [value, fault] of [['', 'must not be empty'], ['x'.repeat(256), 'is too long'], [7, 'must be text']]) {
+  for (const [value, fault] of [
+    ['', 'must not be empty'],
+    ['x'.repeat(256), 'is too long'],
+    [7, 'must be text'],
+  ]) {
     expect(await patch('a', [add('/instance_name', value)], '1.104')).toMatchObject({
       status: 400,
       fault: expect.stringContaining(String(fault)) as unknown,

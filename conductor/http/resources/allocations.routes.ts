@@ -17,7 +17,13 @@ import {
   originOf,
   routesOf,
 } from '#conductor/http/routing/define-routes.ts';
-import { chooseFieldsAt, nextPage, pagingQuery, parsePaging, requirePatch } from '#conductor/http/routing/list-queries.ts';
+import {
+  chooseFieldsAt,
+  nextPage,
+  pagingQuery,
+  parsePaging,
+  requirePatch,
+} from '#conductor/http/routing/list-queries.ts';
 import { notAllowed, requireVersion } from '#conductor/http/routing/versions.ts';
 import type { AllocationRow } from '#conductor/kernel/db/schema/allocation.ts';
 import { JsonPatch } from '#conductor/kernel/json-patch.ts';

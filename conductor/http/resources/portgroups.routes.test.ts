@@ -150,7 +150,10 @@ test('ports and groups are listed by the conductor groups of their nodes, since 
   await addPort('52:54:00:00:00:01');
   for (const name of ['a', 'b']) {
     const node = (await api.call('POST', '/v1/nodes', { driver: 'fake-hardware', name })).uuid;
-    await api.context.db.update(nodes).set({ conductorGroup: `rack-${name}` }).where(eq(nodes.uuid, node));
+    await api.context.db
+      .update(nodes)
+      .set({ conductorGroup: `rack-${name}` })
+      .where(eq(nodes.uuid, node));
     await create({ name: `bond-${name}`, node_uuid: node });
     await addPort(`52:54:00:00:00:0${name}`, { node_uuid: node });
   }
@@ -200,7 +203,9 @@ test.each([
 test('a group and its ports are on one physical network', async () => {
   const { uuid } = await create({ physical_network: 'left' }, '1.102');
   const refusal = { status: 409, fault: containing('physical_network') };
-  expect(await addPort('52:54:00:00:00:01', { portgroup_uuid: uuid, physical_network: 'right' })).toMatchObject(refusal);
+  expect(await addPort('52:54:00:00:00:01', { portgroup_uuid: uuid, physical_network: 'right' })).toMatchObject(
+    refusal,
+  );
   expect((await addPort('52:54:00:00:00:01', { portgroup_uuid: uuid, physical_network: 'left' })).status).toBe(201);
   const move = [{ op: 'replace', path: '/physical_network', value: 'right' }];
   expect(await api.call('PATCH', `/v1/portgroups/${uuid}`, move, '1.102')).toMatchObject(refusal);

@@ -221,7 +221,10 @@ test.each([
     status: 400,
     fault: containing(`${field}: is too long: at most ${longest} characters`),
   });
-  expect(await create('52:54:00:00:00:02', { [field]: 7 }, at)).toMatchObject({ status: 400, fault: containing(field) });
+  expect(await create('52:54:00:00:00:02', { [field]: 7 }, at)).toMatchObject({
+    status: 400,
+    fault: containing(field),
+  });
   expect((await create('52:54:00:00:00:02', { [field]: 'x' }, before)).status).toBe(406);
 });
 

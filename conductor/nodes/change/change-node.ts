@@ -8,8 +8,8 @@ import { chassis, type NodeInsert, type NodeRow } from '#conductor/kernel/db/sch
 import { type JsonPatch, patchRoots } from '#conductor/kernel/json-patch.ts';
 import { sealNode } from '#conductor/kernel/secrets/node-secrets.ts';
 import { type InterfaceKind, interfaceKinds, nodeFaults } from '#conductor/model/node-words.ts';
-import { followNodeChange, forgetAllocation } from '#conductor/nodes/change/node-allocation.ts';
 import { inStep } from '#conductor/nodes/change/instance-name.ts';
+import { followNodeChange, forgetAllocation } from '#conductor/nodes/change/node-allocation.ts';
 import { planNodePatch } from '#conductor/nodes/change/plan-node-patch.ts';
 import { requireAgentSinceRestore } from '#conductor/nodes/change/restored-node.ts';
 import type { NodesContext, Nudging } from '#conductor/nodes/context.ts';
@@ -96,7 +96,10 @@ export async function createNode(
   }
   // a project's nodes wait until somebody has looked at them, whatever its client says
   const state = version >= enrollVersion || caller.project !== undefined ? 'enroll' : 'available';
-  const named = { ...description, ...inStep({ instance_name: description.instance_name ?? null, instance_info: documents.instanceInfo }) };
+  const named = {
+    ...description,
+    ...inStep({ instance_name: description.instance_name ?? null, instance_info: documents.instanceInfo }),
+  };
   const columns = nodeColumns
     .map(([field, column]) => [column, named[field]] as const)
     .filter(([, value]) => value !== undefined && value !== null);

@@ -121,7 +121,8 @@ describe('ports', () => {
     expect(planFor('0x8086', []).newPorts).toMatchObject([{ vendor: '0x8086' }]);
     expect(planFor('0x8086', [port({ vendor: null })]).portChanges).toMatchObject([{ change: { vendor: '0x8086' } }]);
     expect(planFor('0x8086', [port({ vendor: 'green' })]).portChanges).toEqual([]);
-    for (const unusable of ['x'.repeat(33), '', null, 7]) expect(planFor(unusable, []).newPorts).toMatchObject([{ vendor: null }]);
+    for (const unusable of ['x'.repeat(33), '', null, 7])
+      expect(planFor(unusable, []).newPorts).toMatchObject([{ vendor: null }]);
   });
 
   test("an operator's switch port is never overwritten", () => {

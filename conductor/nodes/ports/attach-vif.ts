@@ -9,7 +9,13 @@ import type { NodesContext } from '#conductor/nodes/context.ts';
 import { changeNote } from '#conductor/nodes/node-history.ts';
 import { changeUnlocked } from '#conductor/nodes/node-lock.ts';
 import { portgroupResource } from '#conductor/nodes/ports/port.ts';
-import { deleteVif, insertVif, listNodePortgroups, listNodePorts, listVifs } from '#conductor/nodes/ports/port-store.ts';
+import {
+  deleteVif,
+  insertVif,
+  listNodePortgroups,
+  listNodePorts,
+  listVifs,
+} from '#conductor/nodes/ports/port-store.ts';
 import { findRow } from '#conductor/nodes/resources/resource-store.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 
