@@ -32,6 +32,7 @@ const nodeFields = {
   driver_internal_info: json.meta({ description: 'What clients read of it: agent_url, agent_version and their like.' }),
   extra: json,
   fault: nullableText.meta({ description: 'Why a conductor has set maintenance: power failure, clean failure …' }),
+  health: z.enum(['OK', 'Warning', 'Critical']).nullable().meta({ description: 'As last read from the BMC.' }),
   inspection_finished_at: time.nullable(),
   inspection_started_at: time.nullable(),
   instance_info: masked,

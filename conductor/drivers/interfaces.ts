@@ -15,9 +15,20 @@ export interface CallOptions {
   readonly timeoutMs?: number;
 }
 
+/** Health in three words, the worst of what it is of. */
+export type Health = 'ok' | 'warning' | 'critical';
+
+export interface PowerAndHealth {
+  /** `undefined` when the BMC does not know (in transition). */
+  readonly powerState: PowerState | undefined;
+  readonly health: Health | null;
+}
+
 export interface PowerInterface {
   /** `undefined` when the BMC does not know (in transition). */
   getPowerState(options?: CallOptions): Promise<PowerState | undefined>;
+  /** Reads both at once, where the BMC tells its machine's health; `null` = it does not report it now. */
+  getPowerAndHealth?(options?: CallOptions): Promise<PowerAndHealth>;
   /** Returns once the BMC reports the target's state. Already there = nothing is done (but `rebooting` always acts). */
   setPowerState(target: PowerTarget, options?: CallOptions): Promise<void>;
   readonly supportedTargets: readonly PowerTarget[];
@@ -31,8 +42,6 @@ export interface BootDeviceSetting {
   /** A device that is set and has no name here, in the BMC's words; without both nothing is set. */
   readonly other?: string;
 }
-
-export type Health = 'ok' | 'warning' | 'critical';
 
 export interface SensorReading {
   readonly name: string;

@@ -36,6 +36,9 @@ export function withLogging(bmc: Bmc, watch: CallWatch): Bmc {
     power: {
       supportedTargets: power.supportedTargets,
       getPowerState: (options) => logged(watch, 'get power state', 'debug', {}, () => power.getPowerState(options)),
+      ...ifGiven('getPowerAndHealth', power.getPowerAndHealth?.bind(power), (read) => {
+        return (options) => logged(watch, 'get power state', 'debug', {}, () => read(options));
+      }),
       setPowerState: (target, options) =>
         logged(watch, 'set power state', 'info', { target }, () => power.setPowerState(target, options)),
       ...ifGiven('pressPowerButton', power.pressPowerButton?.bind(power), (press) => {

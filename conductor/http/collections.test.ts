@@ -281,6 +281,7 @@ test.each([
   ['/v1/portgroups?fields=category', 102, 406],
   ['/v1/nodes?instance_name=a', 103, 406],
   ['/v1/portgroups?shard=a', 105, 406],
+  ['/v1/nodes?fields=health', 108, 406],
 ])('GET %s is not in 1.%i and is in the next', async (path, before, status) => {
   expect((await api.call('GET', path, undefined, `1.${before}`)).status).toBe(status);
   const { status: since, fault } = await api.call('GET', path, undefined, `1.${before + 1}`);

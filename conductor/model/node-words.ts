@@ -23,6 +23,7 @@ export const nodeFieldVersions = {
   extra: 1,
   fault: 42,
   firmware_interface: 86,
+  health: 109,
   inspection_finished_at: 6,
   inspection_started_at: 6,
   inspect_interface: 31,

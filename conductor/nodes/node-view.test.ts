@@ -17,6 +17,7 @@ const row: NodeRow = {
   allocationUuid: null,
   chassisUuid: null,
   instanceName: null,
+  health: null,
   resourceClass: null,
   networkInterface: 'switchport',
   deployInterface: null,

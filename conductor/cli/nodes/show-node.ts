@@ -16,6 +16,7 @@ const sections: readonly { readonly title: string; readonly fields: readonly (st
       'target_provision_state',
       'power_state',
       'target_power_state',
+      'health',
       'last_error',
       'maintenance',
       'maintenance_reason',

@@ -5,6 +5,7 @@ import type {
   BootDeviceSetting,
   CallOptions,
   FirmwareBootInterface,
+  Health,
 } from '#conductor/drivers/interfaces.ts';
 import {
   type BootMode,
@@ -56,6 +57,7 @@ function bootFakeBios(bios: FakeBios): void {
 /** One machine that exists in memory only. */
 export interface FakeMachine {
   powerState: PowerState | undefined;
+  health: Health | null;
   boot: BootDeviceSetting;
   bootMode: BootMode | undefined;
   secureBoot: boolean | undefined;
@@ -132,6 +134,7 @@ export function fakeHardwareType(options: FakeOptions = {}): HardwareType {
   const machineOf = (fakeId: string): FakeMachine => {
     const machine = machines.get(fakeId) ?? {
       powerState: 'power off',
+      health: null,
       boot: bootsByItself,
       bootMode: undefined,
       secureBoot: undefined,
@@ -157,6 +160,7 @@ export function fakeHardwareType(options: FakeOptions = {}): HardwareType {
         power: {
           supportedTargets: powerTargets,
           getPowerState: (call) => act('getPowerState', call, (machine) => machine.powerState),
+          getPowerAndHealth: (call) => act('getPowerState', call, ({ powerState, health }) => ({ powerState, health })),
           setPowerState: (target, call) =>
             act('setPowerState', call, (machine) => {
               const boots =

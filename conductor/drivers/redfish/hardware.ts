@@ -205,7 +205,8 @@ function readings<Each extends Reported>(
   });
 }
 
-function healthOf(text: string | null | undefined): Health | null {
+/** Reads a word of `Status.Health` (DMTF Resource schema); `null`: the BMC says nothing, or another word. */
+export function healthOf(text: string | null | undefined): Health | null {
   if (text === 'OK') return 'ok';
   return text === 'Warning' ? 'warning' : text === 'Critical' ? 'critical' : null;
 }

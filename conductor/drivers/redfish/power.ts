@@ -6,6 +6,7 @@ import { type Resource, readResource } from '#conductor/drivers/redfish/client/r
 import { ActionInfo, type ComputerSystem } from '#conductor/drivers/redfish/client/schemas.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/client/system.ts';
 import { finishTask } from '#conductor/drivers/redfish/client/task.ts';
+import { healthOf } from '#conductor/drivers/redfish/hardware.ts';
 import { type PowerState, powerTargets } from '#conductor/model/power-and-boot.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -36,6 +37,10 @@ export function redfishPower(system: RedfishSystem, timings: PowerTimings = powe
     getPowerState: async (options) => {
       const { data } = await system.read(callDeadline(options, readTimeoutMs).signal);
       return powerStateOf(data);
+    },
+    getPowerAndHealth: async (options) => {
+      const { data } = await system.read(callDeadline(options, readTimeoutMs).signal);
+      return { powerState: powerStateOf(data), health: healthOf(data.Status?.Health) };
     },
     pressPowerButton: (options) => resetSystem(system, resetTypes.button, callDeadline(options, hardTimeoutMs).signal),
     setPowerState: async (target, options) => {

@@ -64,6 +64,23 @@ describe('sessions', () => {
   });
 });
 
+test.each([
+  [{ Health: 'OK' }, 'ok'],
+  [{ Health: 'Warning' }, 'warning'],
+  [{ Health: 'Critical' }, 'critical'],
+  [{ Health: 'Fine' }, null],
+  [{ Health: null }, null],
+  [undefined, null],
+])('the health of %j is %s, read with the power state', async (status, health) => {
+  const bmc = await rig();
+  const system = { '@odata.id': '/redfish/v1/Systems/1', Id: '1', PowerState: 'On', Status: status };
+  await bmc.power.getPowerState();
+  const before = bmc.simulator.requests.length;
+  bmc.simulator.inject({ method: 'GET', path: /Systems\/1$/, status: 200, body: system, times: 1 });
+  expect(await bmc.power.getPowerAndHealth?.()).toEqual({ powerState: 'power on', health });
+  expect(bmc.simulator.requests.length - before).toBe(1);
+});
+
 describe('faults', () => {
   test('503 is waited out as long as Retry-After says, for actions too', async () => {
     const bmc = await rig();

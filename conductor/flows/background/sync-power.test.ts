@@ -55,6 +55,41 @@ test('a hand on the power button is recorded, and stands in the history', async 
   expect(JSON.stringify(history.body)).toContain("found 'power on' where 'power off' was on record");
 });
 
+test("the machine's health is read along, changes stand in the history, and a silent BMC's is not known", async () => {
+  const seen = async (health: FakeMachine['health']) => {
+    onTheFloor = (machine) => {
+      machine.health = health;
+    };
+    await look();
+    return (await api.call('GET', `/v1/nodes/${node}`, undefined, '1.109')).body['health'];
+  };
+  const history = async () => {
+    const { body } = await api.call('GET', `/v1/nodes/${node}/history?detail=true`);
+    const entries = body['history'] as { event: string; event_type: string; severity: string }[];
+    return entries
+      .filter((entry) => entry.event_type === 'monitoring')
+      .map(({ severity, event }) => `${severity}: ${event}`);
+  };
+  expect([await seen(null), await history()]).toEqual([null, []]);
+  expect([await seen('ok'), await seen('ok'), await seen('critical'), await seen(null)]).toEqual([
+    'OK',
+    'OK',
+    'Critical',
+    null,
+  ]);
+  expect(await history()).toEqual([
+    'ERROR: health is Critical where OK was on record',
+    'INFO: health is not reported any more where Critical was on record',
+  ]);
+  expect(await seen('warning')).toBe('Warning');
+  expect(await read()).not.toHaveProperty('health');
+  bmcIsAway = true;
+  await look();
+  expect(await seen('ok')).toBe('Warning');
+  await look();
+  expect(await seen('ok')).toBeNull();
+});
+
 test.each([
   ['did not answer last time', 20, 1],
   // more than are asked at once

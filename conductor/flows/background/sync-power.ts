@@ -1,3 +1,4 @@
+import type { PowerAndHealth } from '#conductor/drivers/interfaces.ts';
 import { forEachResting, leavesMachine, type RestingPart } from '#conductor/flows/background/resting-nodes.ts';
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { findOpenFlow } from '#conductor/flows/log/flow-store.ts';
@@ -13,6 +14,8 @@ import { requireUnlocked } from '#conductor/nodes/node-lock.ts';
 import { findNode, lockNode, updateNode } from '#conductor/nodes/node-store.ts';
 import { errorChain, errorCode } from '#shared/errors/app-error.ts';
 
+/** Words of the API, which are Redfish's. */
+const healthWords = { ok: 'OK', warning: 'Warning', critical: 'Critical' } as const;
 const failuresUntilMaintenance = 3;
 /** Reads at the same time: with half a second's patience 128 begin a second, however slow the BMCs are. */
 const concurrentReads = 64;
@@ -23,7 +26,7 @@ const leastTimeoutMs = 30_000;
 const mostFailures = 8;
 
 /**
- * Reads the power state of every resting node that is this conductor's, and records what it finds: the hardware is
+ * Reads power state and health of every resting node that is this conductor's, and records what it finds: the hardware is
  * right, as an operator's hand on the power button is. A BMC that fails three times in a row puts its node into
  * maintenance with fault `power failure`, and the first good answer takes it out again (Ironic's manner).
  */
@@ -83,11 +86,16 @@ async function syncOne(
   // others may have kept this task busy since the list was read
   const node = await findNode(context.db, nodeUuid);
   if (!node) return;
-  let found: PowerState | undefined;
+  let seen: PowerAndHealth;
   let firmware: FirmwareBootColumns = {};
   try {
     const bmc = drivers.connect(node, { node: node.uuid });
-    found = await bmc.power.getPowerState({ signal, timeoutMs });
+    const limits = { signal, timeoutMs };
+    seen = (await bmc.power.getPowerAndHealth?.(limits)) ?? {
+      powerState: await bmc.power.getPowerState(limits),
+      health: null,
+    };
+    const { powerState: found } = seen;
     // it changes with a boot at most, and asking every BMC every time costs two calls more
     if (found !== undefined && found !== node.powerState) {
       firmware = await readFirmwareBoot(bmc, { log: context.log, signal });
@@ -99,10 +107,11 @@ async function syncOne(
     await recordIfUntouched(context, node, (tx) => recordFailure(tx, node, { error, conductor: config.conductorName }));
     return;
   }
-  if (found === undefined || isKnown(node, found)) return;
-  const seen = found;
+  const health = seen.health && healthWords[seen.health];
+  const { powerState: found } = seen;
+  if (found === undefined || (isKnown(node, found) && health === node.health)) return;
   await recordIfUntouched(context, node, (tx) =>
-    recordFound(tx, node, { found: seen, firmware, conductor: config.conductorName }),
+    recordFound(tx, node, { found, health, firmware, conductor: config.conductorName }),
   );
 }
 
@@ -145,11 +154,27 @@ async function recordFound(
   node: NodeRow,
   {
     found,
+    health,
     firmware,
     conductor,
-  }: { readonly found: PowerState; readonly firmware: FirmwareBootColumns; readonly conductor: string },
+  }: {
+    readonly found: PowerState;
+    readonly health: NodeRow['health'];
+    readonly firmware: FirmwareBootColumns;
+    readonly conductor: string;
+  },
 ): Promise<void> {
-  await updateNode(tx, node.uuid, { powerState: found, powerFailures: 0, ...firmware });
+  await updateNode(tx, node.uuid, { powerState: found, powerFailures: 0, health, ...firmware });
+  // that a machine which nobody has looked at is well is no news
+  if (health !== node.health && !(node.health === null && health === 'OK')) {
+    await addHistory(tx, {
+      nodeUuid: node.uuid,
+      severity: health === 'Critical' ? 'ERROR' : 'INFO',
+      eventType: 'monitoring',
+      event: `health is ${health ?? 'not reported any more'} where ${node.health ?? 'none'} was on record`,
+      conductor,
+    });
+  }
   if (node.fault === nodeFaults.power) {
     const event = 'maintenance off: the BMC answers again';
     await writeMaintenance(tx, node.uuid, { on: false }, { event, conductor });
@@ -175,7 +200,7 @@ async function recordFailure(
   const powerFailures = node.powerFailures + 1;
   const gone = powerFailures >= failuresUntilMaintenance && !node.maintenance;
   const reason = `power state unknown after ${powerFailures} tries: ${errorChain(error)}`;
-  await updateNode(tx, node.uuid, { powerFailures, ...(gone ? { powerState: null } : {}) });
+  await updateNode(tx, node.uuid, { powerFailures, ...(gone ? { powerState: null, health: null } : {}) });
   if (!gone) return;
   const note = { event: `maintenance on: ${reason}`, conductor };
   await writeMaintenance(tx, node.uuid, { on: true, reason, fault: nodeFaults.power }, note);

@@ -64,6 +64,7 @@ export const ComputerSystem = z.looseObject({
   Manufacturer: orUndefined(z.string()),
   Model: orUndefined(z.string()),
   PowerState: orUndefined(z.string()),
+  Status: orUndefined(Status),
   Boot: orUndefined(Boot),
   Bios: orUndefined(Reference),
   BiosVersion: orUndefined(z.string()),

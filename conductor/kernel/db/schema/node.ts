@@ -95,6 +95,8 @@ export const nodes = pgTable(
     targetProvisionState: text().$type<ProvisionState>(),
     provisionUpdatedAt: instantColumn().notNull().defaultNow(),
     powerState: text().$type<PowerState>(),
+    /** The machine's health as its BMC last said; null = never read, or the BMC does not report. */
+    health: text().$type<'OK' | 'Warning' | 'Critical'>(),
     targetPowerState: text().$type<PowerTarget>(),
     /** Seconds that the operator gives the target; null = the driver's own limits. */
     powerTimeout: integer(),
