@@ -12,7 +12,7 @@ export interface ConductorClient {
 }
 
 /** High enough for everything that the lab asks (traits, deploy steps, config drive as a dict). */
-const microversion = '1.96';
+const microversion = '1.110';
 
 /** @param url `http://10.100.0.1:6385` */
 export function conductorClient(url: string, dispatcher: Dispatcher): ConductorClient {

@@ -30,7 +30,7 @@ export interface OperatorOptions {
   readonly token?: string;
 }
 
-const microversion = '1.96';
+const microversion = '1.110';
 const retryEveryMs = 2_000;
 
 /** No flow is under way, and no conductor is at the node. */

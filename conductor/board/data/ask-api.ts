@@ -67,7 +67,7 @@ export async function send(request: ApiRequest, authorization?: string): Promise
 /** The same for a shell. Pure. */
 export function asCurl({ method, path, body }: ApiRequest, origin: string): string {
   const data = body === undefined ? '' : ` -H 'Content-Type: application/json' -d ${quoted(JSON.stringify(body))}`;
-  const version = "-H 'X-OpenStack-Ironic-API-Version: 1.96'";
+  const version = "-H 'X-OpenStack-Ironic-API-Version: 1.110'";
   return `curl -X ${method} -H "Authorization: Bearer $TOKEN" ${version}${data} ${quoted(`${origin}/${path}`)}`;
 }
 
@@ -79,7 +79,7 @@ function ask({ method, path, body }: ApiRequest, authorization?: string): Promis
     method,
     headers: {
       accept: 'application/json',
-      'x-openstack-ironic-api-version': '1.96',
+      'x-openstack-ironic-api-version': '1.110',
       'x-baton-board': '1',
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       ...(authorization === undefined ? {} : { authorization }),

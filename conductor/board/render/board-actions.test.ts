@@ -137,7 +137,7 @@ test('each request is shown as a shell would send it', () => {
   const { abort } = actionsFor({ node: node(), flow: open, onHold: null });
   if (!abort) throw new Error('no abort');
   expect(asCurl(abort.request, 'https://baton:6385')).toBe(
-    `curl -X PUT -H "Authorization: Bearer $TOKEN" -H 'X-OpenStack-Ironic-API-Version: 1.96' -H 'Content-Type: application/json' -d '{"target":"abort"}' 'https://baton:6385/v1/nodes/${uuid}/states/provision'`,
+    `curl -X PUT -H "Authorization: Bearer $TOKEN" -H 'X-OpenStack-Ironic-API-Version: 1.110' -H 'Content-Type: application/json' -d '{"target":"abort"}' 'https://baton:6385/v1/nodes/${uuid}/states/provision'`,
   );
 });
 

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { insertFlow } from '#conductor/flows/log/flow-store.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { portVlans } from '#conductor/model/port-vlans.ts';
+import { nextProvisionState } from '#conductor/model/provision-states.ts';
 import { claimLease, releaseLease } from '#conductor/nodes/node-lease.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
@@ -98,6 +100,22 @@ describe('provision', () => {
       fault: containing('disable_ramdisk: it is only possible with target clean, service'),
     });
   });
+});
+
+test.each([
+  ['wait call-back', 110, 'deploy failed'],
+  ['inspect wait', 41, 'inspect failed'],
+] as const)("abort in '%s' is there since 1.%i, and leads to '%s'", async (state, since, next) => {
+  const kind = state === 'wait call-back' ? 'deploy' : 'inspect';
+  await updateNode(api.context.db, uuid, { provisionState: state });
+  await api.context.db.transaction((tx) => insertFlow(tx, { nodeUuid: uuid, kind, steps: [] }));
+  const abort = { target: 'abort' };
+  expect(await put('states/provision', abort, `1.${since - 1}`)).toMatchObject({
+    status: 406,
+    fault: containing(`target 'abort' in '${state}' needs API version 1.${since}`),
+  });
+  expect((await put('states/provision', abort, `1.${since}`)).status).toBe(202);
+  expect(nextProvisionState(state, 'abort')).toBe(next);
 });
 
 describe('power', () => {

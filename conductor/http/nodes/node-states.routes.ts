@@ -8,7 +8,12 @@ import type { HttpContext } from '#conductor/http/routing/context.ts';
 import { type ApiApp, answers, originOf, routesOf } from '#conductor/http/routing/define-routes.ts';
 import { requireVersion } from '#conductor/http/routing/versions.ts';
 import { type PowerTarget, powerTargets } from '#conductor/model/power-and-boot.ts';
-import { legalVerbs, type ProvisionVerb, provisionVerbs } from '#conductor/model/provision-states.ts';
+import {
+  legalVerbs,
+  type ProvisionState,
+  type ProvisionVerb,
+  provisionVerbs,
+} from '#conductor/model/provision-states.ts';
 import { requestPower } from '#conductor/nodes/change/request-targets.ts';
 import { isForeignTo } from '#conductor/nodes/node-ownership.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
@@ -63,6 +68,14 @@ const provision = route.put(
 
 function isVerb(target: string): target is ProvisionVerb {
   return Object.hasOwn(provisionVerbs, target);
+}
+
+/** States that an abort leaves since a later microversion than others. */
+const abortVersions: Readonly<Partial<Record<ProvisionState, number>>> = { 'inspect wait': 41, 'wait call-back': 110 };
+
+/** @throws AppError `not_acceptable` in a state that the version in use can't abort. */
+function checkAbort(state: ProvisionState, version: number): void {
+  requireVersion(version, abortVersions[state] ?? 0, `target 'abort' in '${state}'`);
 }
 
 const softPowerVersion = 27;
@@ -121,6 +134,7 @@ export function nodeStateRoutes(app: ApiApp, context: HttpContext): void {
       );
     }
     checkProvisionKeys(body, body.target, c.get('version'));
+    if (body.target === 'abort') checkAbort(node.provisionState, c.get('version'));
     await requestProvision(context, node, {
       verb: body.target,
       caller: c.get('caller'),
