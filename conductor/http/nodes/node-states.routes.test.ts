@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { insertFlow } from '#conductor/flows/log/flow-store.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { portVlans } from '#conductor/model/port-vlans.ts';
-import { nextProvisionState } from '#conductor/model/provision-states.ts';
+import { nextProvisionState, type ProvisionState } from '#conductor/model/provision-states.ts';
 import { claimLease, releaseLease } from '#conductor/nodes/node-lease.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
@@ -27,6 +27,8 @@ afterAll(() => api.close());
 
 const put = (path: string, body: unknown, version?: string) => api.call('PUT', `/v1/nodes/n1/${path}`, body, version);
 const get = async (path: string) => (await api.call('GET', `/v1/nodes/n1/${path}`)).body;
+const inState = (provisionState: ProvisionState) =>
+  api.context.db.update(nodes).set({ provisionState, targetProvisionState: null });
 const containing = (text: string) => expect.stringContaining(text) as unknown;
 
 describe('provision', () => {
@@ -83,11 +85,11 @@ describe('provision', () => {
     const step = { interface: 'bios', step: 'factory_reset', args: {} };
     const bare = (verb: 'clean' | 'service', version: string) =>
       put('states/provision', { target: verb, [`${verb}_steps`]: [step], disable_ramdisk: true }, version);
-    await updateNode(api.context.db, uuid, { provisionState: 'manageable' });
+    await inState('manageable');
     expect((await bare('clean', '1.69')).status).toBe(406);
     expect((await bare('clean', '1.70')).status).toBe(202);
     await api.context.db.execute('delete from flows');
-    await updateNode(api.context.db, uuid, { provisionState: 'active', targetProvisionState: null });
+    await inState('active');
     expect(await bare('service', '1.107')).toMatchObject({
       status: 406,
       fault: containing("'disable_ramdisk' for target 'service' needs API version 1.108"),
@@ -107,7 +109,7 @@ test.each([
   ['inspect wait', 41, 'inspect failed'],
 ] as const)("abort in '%s' is there since 1.%i, and leads to '%s'", async (state, since, next) => {
   const kind = state === 'wait call-back' ? 'deploy' : 'inspect';
-  await updateNode(api.context.db, uuid, { provisionState: state });
+  await inState(state);
   await api.context.db.transaction((tx) => insertFlow(tx, { nodeUuid: uuid, kind, steps: [] }));
   const abort = { target: 'abort' };
   expect(await put('states/provision', abort, `1.${since - 1}`)).toMatchObject({
