@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { insertFlow } from '#conductor/flows/log/flow-store.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { portVlans } from '#conductor/model/port-vlans.ts';
 import { nextProvisionState, type ProvisionState } from '#conductor/model/provision-states.ts';
@@ -108,9 +107,9 @@ test.each([
   ['wait call-back', 110, 'deploy failed'],
   ['inspect wait', 41, 'inspect failed'],
 ] as const)("abort in '%s' is there since 1.%i, and leads to '%s'", async (state, since, next) => {
-  const kind = state === 'wait call-back' ? 'deploy' : 'inspect';
+  await inState('manageable');
+  await put('states/provision', { target: 'inspect' });
   await inState(state);
-  await api.context.db.transaction((tx) => insertFlow(tx, { nodeUuid: uuid, kind, steps: [] }));
   const abort = { target: 'abort' };
   expect(await put('states/provision', abort, `1.${since - 1}`)).toMatchObject({
     status: 406,
