@@ -50,6 +50,11 @@ export const portFields = defineFields('port', 1, {
     since: 100,
   },
   category: { type: nullableText, write: category, since: 101 },
+  available_for_dynamic_portgroup: {
+    type: z.boolean().meta({ description: 'Whether rules may put it into groups that they make.' }),
+    write: looseBoolean,
+    since: 111,
+  },
   portgroup_uuid: {
     type: uuid.nullable(),
     write: z.guid({ error: 'must be the UUID of a port group' }).toLowerCase().nullable(),
@@ -101,6 +106,10 @@ export const portgroupFields = defineFields('port group', 23, {
     since: 102,
   },
   category: { type: nullableText, write: category.optional(), since: 103 },
+  dynamic_portgroup: {
+    type: z.boolean().meta({ description: 'It was made for a network by a rule, and goes with it.' }),
+    since: 111,
+  },
   node_uuid: { type: uuid },
 });
 

@@ -8,6 +8,7 @@ import type { BondRules } from '#conductor/networks/bonds.ts';
 import { findCrossFaults, type KnownDriver } from '#conductor/networks/networks-file-faults.ts';
 import { NeutronInFile, type NeutronSettings, neutronSettings } from '#conductor/networks/neutron/neutron-settings.ts';
 import type { NumberRange } from '#conductor/networks/switch-driver.ts';
+import { type PortRules, PortRulesInFile } from '#conductor/networks/vifs/port-rules.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { didYouMean } from '#shared/words.ts';
 
@@ -61,6 +62,8 @@ export interface Networks {
   /** Absent without a file. */
   readonly defaults: Readonly<Record<NetworkPurpose, string>> | undefined;
   readonly neutron?: NeutronSettings | undefined;
+  /** Rules by which traits of an instance choose ports for its networks. */
+  readonly portRules?: PortRules | undefined;
   /** The consequence for a deploy whose ramdisk hears another switch port than recorded; default: a warning. */
   readonly movedCables?: MovedCables | undefined;
 }
@@ -152,6 +155,7 @@ const NetworksFile = z.strictObject({
   networks: z.record(name, NetworkEntry),
   defaults: z.strictObject({ provisioning: z.string(), cleaning: z.string(), tenant: z.string() }),
   neutron: NeutronInFile.optional(),
+  traits: PortRulesInFile.optional(),
   moved_cables: z.enum(movedCables, `must be one of ${movedCables.join(', ')}`).optional(),
 });
 /** Where Neutron has the networks, none need be here. */
@@ -217,6 +221,7 @@ export function parseNetworksFile(text: string, fileName: string, knownDrivers: 
       projects: entry.projects,
     })),
     defaults: parsed.data.defaults,
+    portRules: parsed.data.traits,
     neutron: parsed.data.neutron && neutronSettings(parsed.data.neutron),
     movedCables: parsed.data.moved_cables,
   };

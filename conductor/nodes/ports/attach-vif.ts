@@ -1,13 +1,16 @@
 import type { Caller } from '#conductor/kernel/caller.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import type { PortRow } from '#conductor/kernel/db/schema/port.ts';
 import { transientStates } from '#conductor/model/provision-states.ts';
 import { networkInterfaces, noNeutron, parseNetworkInterface } from '#conductor/networks/network-interfaces.ts';
 import { requireAttachable } from '#conductor/networks/require-attachable.ts';
 import { placeVifs, type Vif, type VifNetwork, withPhysicalNetworks } from '#conductor/networks/vifs/place-vifs.ts';
+import type { PortRules } from '#conductor/networks/vifs/port-rules.ts';
 import type { NodesContext } from '#conductor/nodes/context.ts';
 import { changeNote } from '#conductor/nodes/node-history.ts';
 import { changeUnlocked } from '#conductor/nodes/node-lock.ts';
+import { dissolveDynamicGroups, placeByRules } from '#conductor/nodes/ports/place-by-rules.ts';
 import { portgroupResource } from '#conductor/nodes/ports/port.ts';
 import {
   deleteVif,
@@ -24,7 +27,14 @@ import { AppError, errorCode } from '#shared/errors/app-error.ts';
  * @throws AppError `conflict` when it is attached already or the node is in use, `invalid_argument` for a port or port
  * group that is not the node's, or when no port is free for it.
  */
-async function attachVif(tx: Transaction, node: NodeRow, vif: Vif, networks: readonly VifNetwork[]): Promise<boolean> {
+async function attachVif(
+  tx: Transaction,
+  node: NodeRow,
+  asked: Vif,
+  networks: readonly VifNetwork[],
+  rules: PortRules | undefined,
+): Promise<boolean> {
+  let vif = asked;
   if (node.networkInterface === 'noop') return false;
   requireNotInUse(node, `attach VIF ${vif.id} to`);
   const attached = await listVifs(tx, node.uuid);
@@ -42,10 +52,14 @@ async function attachVif(tx: Transaction, node: NodeRow, vif: Vif, networks: rea
   }
   const networkInterface = parseNetworkInterface(node.networkInterface);
   if (networkInterfaces[networkInterface].connects) {
-    const connected = withPhysicalNetworks(
-      ports.filter(({ localLinkConnection }) => Object.keys(localLinkConnection).length > 0),
-      await listNodePortgroups(tx, node.uuid),
-    );
+    const groups = await listNodePortgroups(tx, node.uuid);
+    const isConnected = ({ localLinkConnection }: PortRow) => Object.keys(localLinkConnection).length > 0;
+    let connected = withPhysicalNetworks(ports.filter(isConnected), groups);
+    if (rules && vif.portUuid === null && vif.portgroupUuid === null) {
+      vif = await placeByRules(tx, node, vif, { rules, ports: connected, groups, attached });
+      // a group that was made for it has them now
+      connected = withPhysicalNetworks((await listNodePorts(tx, node.uuid)).filter(isConnected), groups);
+    }
     const [fault] = placeVifs(
       [...attached, vif],
       connected,
@@ -62,7 +76,11 @@ async function attachVif(tx: Transaction, node: NodeRow, vif: Vif, networks: rea
 async function detachVif(tx: Transaction, node: NodeRow, vifId: string): Promise<boolean> {
   if (node.networkInterface === 'noop') return false;
   requireNotInUse(node, `detach VIF ${vifId} from`);
-  if (await deleteVif(tx, node.uuid, vifId)) return true;
+  const group = (await listVifs(tx, node.uuid)).find(({ id }) => id === vifId)?.portgroupUuid;
+  if (await deleteVif(tx, node.uuid, vifId)) {
+    if (group) await dissolveDynamicGroups(tx, node.uuid, group);
+    return true;
+  }
   throw new AppError(
     'invalid_argument',
     `Unable to detach VIF ${vifId} from node ${node.uuid}: it is not attached to it.`,
@@ -103,7 +121,7 @@ export async function attachNetwork(
   await changeUnlocked(
     context,
     node.uuid,
-    (tx, current) => attachVif(tx, current, vif, found),
+    (tx, current) => attachVif(tx, current, vif, found, networks.portRules),
     (isAttached) => (isAttached ? note : undefined),
   );
 }

@@ -1,0 +1,71 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { and, eq, inArray } from 'drizzle-orm';
+import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
+import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { type PortgroupRow, type PortRow, portgroups, ports } from '#conductor/kernel/db/schema/port.ts';
+import type { Vif } from '#conductor/networks/vifs/place-vifs.ts';
+import { choosePlace, type PortRules } from '#conductor/networks/vifs/port-rules.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/**
+ * Gives a VIF that was asked for nowhere the place that the rules of the instance's traits choose; a group that they want
+ * is made here, and lives as long as the VIF.
+ * @returns the VIF as it was where no rules apply
+ * @throws AppError `invalid_argument` where rules apply and find no free port: another place would not be the one meant.
+ */
+export async function placeByRules(
+  tx: Transaction,
+  node: Pick<NodeRow, 'uuid' | 'instanceInfo'>,
+  vif: Vif,
+  given: {
+    readonly rules: PortRules;
+    readonly ports: readonly PortRow[];
+    readonly groups: readonly PortgroupRow[];
+    readonly attached: readonly Vif[];
+  },
+): Promise<Vif> {
+  const { rules, ...free } = given;
+  const place = choosePlace(rules, traitsOf(node), { network: vif.id, ...free });
+  if (place === 'no rules') return vif;
+  if (place === 'no match') {
+    throw new AppError(
+      'invalid_argument',
+      `Unable to attach VIF ${vif.id} to node ${node.uuid}: no rule of its traits (instance_info.traits; the networks ` +
+        "file's traits) finds a free port for it; name one by port_uuid or portgroup_uuid.",
+    );
+  }
+  if (place.kind === 'port') return { ...vif, portUuid: place.uuid };
+  if (place.kind === 'portgroup') return { ...vif, portgroupUuid: place.uuid };
+  const members = place.ports.map(({ uuid }) => uuid);
+  const uuid = randomUUID();
+  await tx.insert(portgroups).values({
+    uuid,
+    nodeUuid: node.uuid,
+    name: `dynamic-${randomBytes(4).toString('hex')}`,
+    physicalNetwork: place.ports[0]?.physicalNetwork ?? null,
+    dynamicPortgroup: true,
+    ...(place.mode === undefined ? {} : { mode: place.mode }),
+  });
+  await tx.update(ports).set({ portgroupUuid: uuid }).where(inArray(ports.uuid, members));
+  return { ...vif, portgroupUuid: uuid };
+}
+
+function traitsOf({ instanceInfo }: Pick<NodeRow, 'instanceInfo'>): string[] {
+  const traits: unknown = instanceInfo['traits'];
+  return Array.isArray(traits) ? traits.filter((each) => typeof each === 'string') : [];
+}
+
+/**
+ * Takes apart the groups that rules have made for VIFs which are gone.
+ * @param only this one, if rules have made it; default: all of the node
+ */
+export async function dissolveDynamicGroups(db: Queryable, nodeUuid: string, only?: string): Promise<void> {
+  const isMeant = and(
+    eq(portgroups.nodeUuid, nodeUuid),
+    eq(portgroups.dynamicPortgroup, true),
+    only === undefined ? undefined : eq(portgroups.uuid, only),
+  );
+  const made = db.select({ uuid: portgroups.uuid }).from(portgroups).where(isMeant);
+  await db.update(ports).set({ portgroupUuid: null }).where(inArray(ports.portgroupUuid, made));
+  await db.delete(portgroups).where(isMeant);
+}
