@@ -66,11 +66,23 @@ export const TemplateDescription = z.strictObject(templateFields.written);
 
 const RunbookStep = DeployStep.omit({ priority: true }).extend({ order: DeployStep.shape.priority });
 
+/** A trait's before 1.112, which the route requires. */
+const RunbookName = z
+  .string({ error: 'must be text' })
+  .regex(/^[\w.~-]{1,255}$/, 'must be 1 to 255 letters, digits and - . _ ~')
+  .refine((name) => !z.guid().safeParse(name).success, 'must not look like a UUID');
+
 export const runbookFields = defineFields('runbook', 92, {
   uuid: { type: uuid, listed: true },
   created_at: { type: time },
   updated_at: { type: time.nullable() },
-  name: { type: z.string(), write: TraitName, listed: true },
+  name: { type: z.string(), write: RunbookName, listed: true },
+  description: {
+    type: nullableText,
+    write: z.string({ error: 'must be text' }).max(255, 'is too long: at most 255 characters').nullish(),
+    since: 112,
+  },
+  traits: { type: z.array(z.string()), since: 112 },
   steps: {
     type: z.array(z.strictObject({ interface: z.string(), step: z.string(), args: json, order: wholeNumber })),
     write: boundedList(z.array(RunbookStep).min(1, 'a runbook has at least one step'), mostListed),
@@ -87,7 +99,7 @@ export const runbookFields = defineFields('runbook', 92, {
 
 export const Runbook = answerOf('Runbook', runbookFields.answered);
 
-/** Description of a runbook: a trait, and what is done to nodes that have it when it is asked for. */
+/** Description of a runbook: its name, and what is done to nodes that have one of its traits when it is asked for. */
 export const RunbookDescription = z.strictObject(runbookFields.written);
 
 const given = z.union([z.record(z.string(), z.unknown()), z.array(z.unknown())], {

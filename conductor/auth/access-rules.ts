@@ -174,6 +174,11 @@ export const accessRules: readonly AccessRule[] = [
   ...scoped('handler', [
     // those of the project, and public ones
     ...collection('/v1/runbooks', 'runbook', ['list', 'baremetal:runbook'], [ownerReads, manage]),
+    ['GET', '/v1/runbooks/{runbook}/traits', 'baremetal:runbook:get', ownerReads],
+    ['PUT', '/v1/runbooks/{runbook}/traits', 'baremetal:runbook:update', manage],
+    ['PUT', '/v1/runbooks/{runbook}/traits/{trait}', 'baremetal:runbook:update', manage],
+    ['DELETE', '/v1/runbooks/{runbook}/traits', 'baremetal:runbook:update', manage],
+    ['DELETE', '/v1/runbooks/{runbook}/traits/{trait}', 'baremetal:runbook:update', manage],
   ]),
   ...scoped('none', [
     ['GET', '/v1/chassis', 'baremetal:chassis:get', readEverywhere],

@@ -9,6 +9,7 @@ import {
   flagOption,
   pathOperand,
   requiredOption,
+  textOption,
 } from '#conductor/cli/shell/command.ts';
 import { readDocument, readSteps } from '#conductor/cli/shell/input-files.ts';
 import { cell, print, table } from '#conductor/cli/shell/print.ts';
@@ -20,6 +21,7 @@ import {
   showCommand,
 } from '#conductor/cli/shell/resource-commands.ts';
 import { usageError } from '#conductor/cli/shell/usage-error.ts';
+import { TraitName } from '#conductor/model/trait-name.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 
 const path = '/v1/deploy_templates';
@@ -99,7 +101,7 @@ const runbooks: Resource = {
   operand: 'RUNBOOK',
   path: '/v1/runbooks',
   key: 'runbooks',
-  columns: ['uuid', 'name', 'public', 'owner'],
+  columns: ['uuid', 'name', 'description', 'traits', 'public', 'owner'],
 };
 
 const createRunbook: Command = {
@@ -111,10 +113,11 @@ const createRunbook: Command = {
       required: 'what it does',
       meaning: 'JSON or YAML: a list of {interface, step, args, order}; the lowest order runs first',
     },
+    trait: { value: 'TRAIT', meaning: 'for nodes with this trait; default: NAME, where it is one' },
     public: { meaning: 'for every project' },
     'disable-ramdisk': { meaning: 'its steps need no ramdisk' },
   },
-  meaning: 'write down steps for nodes with the trait NAME, CUSTOM_…',
+  meaning: 'write down steps for nodes with a trait',
   run: async (context, input) => {
     const body = {
       name: input.operands[0],
@@ -122,7 +125,11 @@ const createRunbook: Command = {
       ...(flagOption(input, 'public') ? { public: true } : {}),
       ...(flagOption(input, 'disable-ramdisk') ? { disable_ramdisk: true } : {}),
     };
+    const given = textOption(input, 'trait');
+    const trait = given ?? body.name;
     const runbook = (await context.client.call('POST', runbooks.path, body)) ?? {};
+    if (trait !== undefined && (given !== undefined || TraitName.safeParse(trait).success))
+      await context.client.call('PUT', `${runbooks.path}/${cell(runbook['uuid'])}/traits/${encodeURIComponent(trait)}`);
     print(context, input, { json: runbook, text: `runbook ${cell(runbook['name'])} created\n` });
   },
 };

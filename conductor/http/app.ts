@@ -38,6 +38,7 @@ import { recordingRoutes } from '#conductor/http/nodes/recordings.routes.ts';
 import { vendorPassthruRoutes } from '#conductor/http/nodes/vendor-passthru.routes.ts';
 import { allocationRoutes, nodeAllocationRoutes } from '#conductor/http/resources/allocations.routes.ts';
 import { resourceRoutes } from '#conductor/http/resources/resources.routes.ts';
+import { runbookTraitRoutes } from '#conductor/http/resources/runbook-traits.routes.ts';
 import type { ApiEnv } from '#conductor/http/routing/api-env.ts';
 import type { HttpContext } from '#conductor/http/routing/context.ts';
 import { type ApiApp, newApiApp } from '#conductor/http/routing/define-routes.ts';
@@ -100,6 +101,7 @@ const routeTables: readonly ((app: ApiApp, context: HttpContext) => void)[] = [
   nodeTpmRoutes,
   recordingRoutes,
   resourceRoutes,
+  runbookTraitRoutes,
   shardRoutes,
   driverRoutes,
   allocationRoutes,

@@ -9,7 +9,7 @@ import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 import type { RequestedStep } from '#conductor/model/flows/planned-step.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { Resource, ResourceChange } from '#conductor/nodes/resources/resource.ts';
-import { getRow } from '#conductor/nodes/resources/resource-store.ts';
+import { getRow, lockRow } from '#conductor/nodes/resources/resource-store.ts';
 import { listTraits } from '#conductor/nodes/traits.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -25,7 +25,7 @@ interface Runbook extends RunbookRow {
   readonly steps: readonly RunbookStep[];
 }
 
-/** Steps for nodes with a trait. A flow that is planned keeps the steps that it has. */
+/** Steps for nodes with one of its traits. A flow that is planned keeps the steps that it has. */
 export const runbookResource: Resource<Runbook> = {
   ...runbookFields,
   named: true,
@@ -51,34 +51,69 @@ export const runbookResource: Resource<Runbook> = {
   parts: { load: loadSteps, save: saveSteps },
 };
 
+/** @throws AppError `forbidden` for a caller of another project than the runbook's. */
+function requireOwner({ owner }: Pick<RunbookRow, 'owner'>, caller: Caller, doing: 'update' | 'delete'): void {
+  if (caller.project === undefined || owner === caller.project) return;
+  throw accessDenied(`baremetal:runbook:${doing}`, caller, undefined);
+}
+
 /** A project changes what is its own, and neither gives it away nor makes it everybody's. */
 function requireOwn({ before, after, changed, caller }: ResourceChange<Runbook>): void {
   if (caller.project === undefined) return;
-  const policy = `baremetal:runbook:${before ? (after ? 'update' : 'delete') : 'create'}`;
-  if (before && before.owner !== caller.project) throw accessDenied(policy, caller, undefined);
+  if (before) requireOwner(before, caller, after ? 'update' : 'delete');
   if (after?.public) throw accessDenied('baremetal:runbook:update:public', caller, undefined);
   if (changed.includes('owner') && after?.owner !== caller.project)
     throw accessDenied('baremetal:runbook:update:owner', caller, undefined);
 }
 
+/** Lists a runbook's traits, sorted. @throws AppError `not_found`. */
+export async function listRunbookTraits(db: Queryable, ident: string, { project }: Caller): Promise<readonly string[]> {
+  return (await getRow(db, runbookResource, ident, project)).traits;
+}
+
+/** @throws AppError `not_found`, `forbidden`, what `change` throws. */
+export async function changeRunbookTraits(
+  db: Queryable,
+  ident: string,
+  caller: Caller,
+  change: (traits: readonly string[]) => readonly string[],
+): Promise<void> {
+  await db.transaction(async (tx) => {
+    const { uuid } = await getRow(tx, runbookResource, ident, caller.project);
+    const before = await lockRow(tx, runbookResource, uuid);
+    requireOwner(before, caller, 'update');
+    const traits = [...new Set(change(before.traits))].sort();
+    await tx.update(runbooks).set({ traits, updatedAt: new Date() }).where(eq(runbooks.uuid, uuid));
+  });
+}
+
+/** Says why a node may not have a runbook done, or nothing; before 1.112 its name is the trait that counts. Pure. */
+function refuseNode({ name, traits }: Pick<Runbook, 'name' | 'traits'>, own: readonly string[], version: number) {
+  const needed = version >= traitsVersion ? traits : [name];
+  if (needed.some((trait) => own.includes(trait))) return undefined;
+  if (needed.length === 0)
+    return 'it has no traits: add one that the node has (PUT /v1/runbooks/{runbook}/traits/{trait})';
+  return `add ${needed.length === 1 ? `the trait ${needed[0]}` : `one of the traits ${needed.join(', ')}`} to the node first`;
+}
+
+/** Microversion since which runbooks have traits, and a name that need be none. */
+export const traitsVersion = 112;
+
 /**
- * Gives the runbook's steps, for a node that has its trait.
- * @throws AppError `not_found`, `invalid_argument` for a node without the trait.
+ * Gives the runbook's steps, for a node that has one of its traits.
+ * @throws AppError `not_found`, `invalid_argument` for a node without such a trait.
  */
 export async function useRunbook(
   { db, secrets }: { readonly db: Queryable; readonly secrets: Secrets },
   ident: string,
   nodeUuid: string,
-  caller: Caller,
+  { caller, version }: { readonly caller: Caller; readonly version: number },
 ): Promise<{ readonly steps: readonly RequestedStep[]; readonly disableRamdisk: boolean }> {
-  const { uuid, name, steps, disableRamdisk } = await getRow(db, runbookResource, ident, caller.project);
-  const traits = (await listTraits(db, [nodeUuid])).get(nodeUuid) ?? [];
-  if (!traits.includes(name)) {
-    throw new AppError(
-      'invalid_argument',
-      `runbook: ${name} has not been approved for node ${nodeUuid}: add the trait ${name} to the node first.`,
-    );
-  }
+  const runbook = await getRow(db, runbookResource, ident, caller.project);
+  const { uuid, name, steps, disableRamdisk } = runbook;
+  const why = refuseNode(runbook, (await listTraits(db, [nodeUuid])).get(nodeUuid) ?? [], version);
+  if (why !== undefined)
+    throw new AppError('invalid_argument', `runbook: ${name} has not been approved for node ${nodeUuid}: ${why}.`);
   const inOrder = [...steps].sort((one, other) => one.order - other.order);
   return {
     disableRamdisk,

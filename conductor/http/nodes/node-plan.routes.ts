@@ -59,7 +59,7 @@ export function nodePlanRoutes(app: ApiApp, context: HttpContext): void {
     const stored = await getNode(context.db, c.req.valid('param').node);
     const node = body.instance_info ? withInstance(context, stored, body.instance_info) : stored;
     const caller = c.get('caller');
-    const asked = await requestedSteps(context, body, { nodeUuid: stored.uuid, caller });
+    const asked = await requestedSteps(context, body, { nodeUuid: stored.uuid, caller, version: c.get('version') });
     const request = {
       ...asked,
       caller,

@@ -139,7 +139,11 @@ export function nodeStateRoutes(app: ApiApp, context: HttpContext): void {
       verb: body.target,
       caller: c.get('caller'),
       ...(body.configdrive ? { configDrive: body.configdrive } : {}),
-      ...(await requestedSteps(context, body, { nodeUuid: node.uuid, caller: c.get('caller') })),
+      ...(await requestedSteps(context, body, {
+        nodeUuid: node.uuid,
+        caller: c.get('caller'),
+        version: c.get('version'),
+      })),
       planHash: body.plan_hash ?? undefined,
       rescuePassword: body.rescue_password ?? undefined,
       wipe: body.wipe ? { preserveLocalStorage: body.wipe.preserve_local_storage } : undefined,

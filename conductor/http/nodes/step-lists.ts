@@ -54,13 +54,13 @@ type StepLists = z.infer<z.ZodObject<typeof stepLists>>;
 export async function requestedSteps(
   context: Pick<HttpContext, 'db' | 'secrets'>,
   body: StepLists,
-  { nodeUuid, caller }: { readonly nodeUuid: string; readonly caller: Caller },
+  { nodeUuid, ...asking }: { readonly nodeUuid: string; readonly caller: Caller; readonly version: number },
 ): Promise<{ readonly steps: readonly RequestedStep[]; readonly disableRamdisk: boolean | undefined }> {
   if (body.runbook) {
     const others = (['clean_steps', 'service_steps', 'disable_ramdisk'] as const).filter((key) => body[key] != null);
     if (others.length > 0)
       throw new AppError('invalid_argument', `runbook: it brings its own ${others.join(', ')}; give one of them.`);
-    return useRunbook(context, body.runbook, nodeUuid, caller);
+    return useRunbook(context, body.runbook, nodeUuid, asking);
   }
   const disableRamdisk = body.disable_ramdisk ?? undefined;
   if (body.deploy_steps) return { steps: body.deploy_steps, disableRamdisk };

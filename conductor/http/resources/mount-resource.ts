@@ -55,7 +55,8 @@ export function mountResource<Row extends ResourceRow>(
       uuid: typeof uuid === 'string' ? uuid.toLowerCase() : undefined,
       nodeUuid: 'nodeUuid' in resource.table ? await resolveNode(context, nodeUuid ?? nodeIdent) : undefined,
     };
-    const row = await createResource(context, resource, identity, description, c.get('caller'));
+    const completed = { ...description, ...place.completes?.(description, c.get('version')) };
+    const row = await createResource(context, resource, identity, completed, c.get('caller'));
     c.header('Location', `${originOf(c)}${path}/${row.uuid}`);
     return c.json(viewWithLinks(c, place, row), 201);
   });

@@ -32,6 +32,11 @@ export interface ResourcePlace<Row extends ResourceRow> {
   readonly filters?: Readonly<Record<string, number>>;
   /** Fields that are written and not shown, with the microversion since which. */
   readonly alsoWritten?: Readonly<Record<string, number>>;
+  /**
+   * Adds what a version makes of a description beside what it says.
+   * @throws AppError for what only newer versions take.
+   */
+  readonly completes?: (description: Readonly<Record<string, unknown>>, version: number) => Record<string, unknown>;
   /** Keys of its documents that only some versions have. */
   readonly documentKeys?: DocumentKeys;
   /** Links to what is below it, since a microversion, where all fields are shown. */

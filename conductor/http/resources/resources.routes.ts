@@ -21,6 +21,7 @@ import { mountResource } from '#conductor/http/resources/mount-resource.ts';
 import type { ResourcePlace } from '#conductor/http/resources/resource-routes.ts';
 import type { HttpContext } from '#conductor/http/routing/context.ts';
 import { type ApiApp, answers, linksTo, originOf, routesOf } from '#conductor/http/routing/define-routes.ts';
+import { TraitName } from '#conductor/model/trait-name.ts';
 import { ruleResource } from '#conductor/nodes/inspection/rules/rule-resource.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { portgroupResource, portResource } from '#conductor/nodes/ports/port.ts';
@@ -28,7 +29,8 @@ import { chassisResource } from '#conductor/nodes/resources/chassis.ts';
 import type { ResourceRow } from '#conductor/nodes/resources/resource.ts';
 import { connectorResource, targetResource } from '#conductor/nodes/resources/volume.ts';
 import { templateResource } from '#conductor/templates/deploy-template.ts';
-import { runbookResource } from '#conductor/templates/runbook.ts';
+import { runbookResource, traitsVersion } from '#conductor/templates/runbook.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 
 const uuid = z.guid({ error: 'must be a UUID' });
 const { since } = connectorResource;
@@ -85,6 +87,7 @@ export function resourceRoutes(app: ApiApp, context: HttpContext): void {
     hasNewMethods: true,
     answer: Runbook,
     body: RunbookDescription.extend({ uuid: uuid.nullish() }),
+    completes: ({ name }, version) => (version < traitsVersion ? { traits: [requireTraitName(name)] } : {}),
     summaries: {
       create: 'Write down steps for nodes with a trait',
       change: 'Change a runbook by JSON patch',
@@ -109,6 +112,14 @@ export function resourceRoutes(app: ApiApp, context: HttpContext): void {
   });
   mountVolumeIndexes(app, context);
   mountVolumes(mount);
+}
+
+/** @throws AppError `invalid_argument` for a runbook's name that is no trait, as it had to be before 1.112. */
+function requireTraitName(name: unknown): string {
+  const parsed = TraitName.safeParse(name);
+  if (parsed.success) return parsed.data;
+  const why = parsed.error.issues[0]?.message ?? 'must be a trait';
+  throw new AppError('invalid_argument', `Invalid body: name: ${why}; other names need API version 1.${traitsVersion}`);
 }
 
 /** Serves `/v1/ports` and `/v1/portgroups`, and those of nodes. */

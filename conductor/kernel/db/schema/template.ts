@@ -31,11 +31,13 @@ export const deployTemplateSteps = pgTable(
 );
 export type DeployTemplateStepRow = typeof deployTemplateSteps.$inferSelect;
 
-/** Steps of a cleaning or a service under the name of a trait, for nodes that have it. */
+/** Steps of a cleaning or a service, for nodes that have one of its traits. */
 export const runbooks = pgTable('runbooks', {
   ...identityColumns(),
-  /** A trait: `CUSTOM_BIOS_UPDATE`. */
   name: text().notNull().unique(),
+  description: text(),
+  /** Nodes with one of them may have it done; none = no node may. */
+  traits: jsonb().$type<readonly string[]>().notNull().default([]),
   disableRamdisk: boolean().notNull().default(false),
   /** For every project; it has no owner then. */
   public: boolean().notNull().default(false),
