@@ -150,7 +150,7 @@ afterAll(() => api.close());
 const pathOf = ({ path }: Collection) => path.replace('{chassis}', chassisUuid);
 
 async function get(collection: Collection, query: string) {
-  const { status, body, fault } = await api.call('GET', `${pathOf(collection)}?${query}`);
+  const { status, body, fault } = await api.call('GET', `${pathOf(collection)}?${query}`, undefined, 'latest');
   const rows = (body[collection.key] ?? []) as Record<string, unknown>[];
   return { status, rows, next: body['next'] as string | undefined, fault };
 }
@@ -168,7 +168,7 @@ async function walk(
     if (answer.next === undefined || pages.length > count) return { rows, pages };
     pages.push(answer.next);
     const url = new URL(answer.next);
-    const { body } = await api.call('GET', `${url.pathname}${url.search}`);
+    const { body } = await api.call('GET', `${url.pathname}${url.search}`, undefined, 'latest');
     answer = {
       ...answer,
       rows: body[collection.key] as Record<string, unknown>[],

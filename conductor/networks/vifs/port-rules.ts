@@ -97,17 +97,17 @@ export function choosePlace(
   // as in Ironic: the newest first
   const { ports, groups } = freeOf(given);
   for (const action of applicable.flatMap(({ actions }) => actions)) {
-    if (action.action === 'attach_port') {
-      const port = ports.find((each) => action.filter(subjectOf(each, false, network)));
-      if (port) return { kind: 'port', uuid: port.uuid };
-    } else if (action.action === 'attach_portgroup') {
-      const group = groups.find((each) => action.filter(subjectOf({ ...each, vendor: null }, true, network)));
-      if (group) return { kind: 'portgroup', uuid: group.uuid };
-    } else {
+    if (action.action === 'group_and_attach_ports') {
       const members = chooseMembers(ports, action);
       const [first] = members;
       if (first && members.length >= action.min_count && action.filter(subjectOf(first, false, network)))
         return { kind: 'group', ports: members, mode: action.mode };
+    } else if (action.action === 'attach_port') {
+      const port = ports.find((each) => action.filter(subjectOf(each, false, network)));
+      if (port) return { kind: 'port', uuid: port.uuid };
+    } else {
+      const group = groups.find((each) => action.filter(subjectOf({ ...each, vendor: null }, true, network)));
+      if (group) return { kind: 'portgroup', uuid: group.uuid };
     }
   }
   return 'no match';

@@ -34,8 +34,8 @@ export async function placeByRules(
         "file's traits) finds a free port for it; name one by port_uuid or portgroup_uuid.",
     );
   }
-  if (place.kind === 'port') return { ...vif, portUuid: place.uuid };
-  if (place.kind === 'portgroup') return { ...vif, portgroupUuid: place.uuid };
+  if (place.kind !== 'group')
+    return { ...vif, ...(place.kind === 'port' ? { portUuid: place.uuid } : { portgroupUuid: place.uuid }) };
   const members = place.ports.map(({ uuid }) => uuid);
   const uuid = randomUUID();
   await tx.insert(portgroups).values({
