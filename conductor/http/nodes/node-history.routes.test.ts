@@ -89,3 +89,20 @@ test('a port that is patched with what it has is not told either; what changes i
   await patch(false);
   expect((await list('')).events.slice(before)).toEqual(['port 52:54:00:00:00:99: changed /pxe_enabled']);
 });
+
+test("an entry's project is there since 1.113, in detail", async () => {
+  const path = '/v1/nodes/n1/history';
+  const first = async (query: string, version: string) => {
+    const { body } = await api.call('GET', `${path}${query}`, undefined, version);
+    return (body['history'] as Record<string, unknown>[])[0] ?? {};
+  };
+  const { uuid } = await first('', '1.113');
+  expect(await first('?detail=true', '1.113')).toMatchObject({ project: null });
+  expect((await api.call('GET', `${path}/${String(uuid)}`, undefined, '1.113')).body).toMatchObject({ project: null });
+  for (const entry of [
+    await first('', '1.113'),
+    await first('?detail=true', '1.112'),
+    (await api.call('GET', `${path}/${String(uuid)}`, undefined, '1.112')).body,
+  ])
+    expect(entry).not.toHaveProperty('project');
+});

@@ -27,6 +27,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 
 const historyRoute = routesOf('node history');
 const historyVersion = 78;
+const projectVersion = 113;
 /** A list cuts its texts; the entry itself has the whole. */
 const shortEvent = 255;
 
@@ -52,7 +53,12 @@ const flow = historyRoute.get(
 
 type HistoryRow = Awaited<ReturnType<typeof getHistoryEntry>>;
 
-function viewEntry(entry: HistoryRow, nodeUuid: string, origin: string, options: { detail: boolean; whole: boolean }) {
+function viewEntry(
+  entry: HistoryRow,
+  nodeUuid: string,
+  origin: string,
+  options: { detail: boolean; whole: boolean; version: number },
+) {
   const event =
     options.whole || entry.event.length <= shortEvent ? entry.event : `${entry.event.slice(0, shortEvent - 3)}...`;
   return {
@@ -61,7 +67,12 @@ function viewEntry(entry: HistoryRow, nodeUuid: string, origin: string, options:
     severity: entry.severity,
     event,
     ...(options.detail
-      ? { event_type: entry.eventType, conductor: entry.conductor, user: entry.user, project: entry.project }
+      ? {
+          event_type: entry.eventType,
+          conductor: entry.conductor,
+          user: entry.user,
+          ...(options.version >= projectVersion ? { project: entry.project } : {}),
+        }
       : {}),
     links: [{ href: `${origin}/v1/nodes/${nodeUuid}/history/${entry.uuid}`, rel: 'self' }],
   };
@@ -77,7 +88,9 @@ export function nodeHistoryRoutes(app: ApiApp, context: HttpContext): void {
     const entries = await listHistoryPage(context.db, uuid, paging);
     const origin = originOf(c);
     return c.json({
-      history: entries.map((entry) => viewEntry(entry, uuid, origin, { detail, whole: detail })),
+      history: entries.map((entry) =>
+        viewEntry(entry, uuid, origin, { detail, whole: detail, version: c.get('version') }),
+      ),
       ...nextPage(c, `/v1/nodes/${uuid}/history`, paging, entries),
     });
   });
@@ -86,7 +99,7 @@ export function nodeHistoryRoutes(app: ApiApp, context: HttpContext): void {
     const { node, entry: entryUuid } = c.req.valid('param');
     const { uuid } = await getNode(context.db, node);
     const entry = await getHistoryEntry(context.db, uuid, entryUuid);
-    return c.json(viewEntry(entry, uuid, originOf(c), { detail: true, whole: true }));
+    return c.json(viewEntry(entry, uuid, originOf(c), { detail: true, whole: true, version: c.get('version') }));
   });
 
   app.openapi(flow, async (c) => {
