@@ -90,6 +90,9 @@ export const FirmwareComponent = z
     last_version_flashed: nullableText,
     created_at: time,
     updated_at: time.nullable(),
+    vendor: nullableText.optional(),
+    model: nullableText.optional(),
+    serial_number: nullableText.optional(),
   })
   .meta({ id: 'FirmwareComponent' });
 

@@ -38,6 +38,9 @@ const SoftwareInventory = z.looseObject({
 const Chassis = z.looseObject({ NetworkAdapters: orUndefined(Reference) });
 const Adapter = z.looseObject({
   Id: orUndefined(z.string()),
+  Manufacturer: orUndefined(z.string()),
+  Model: orUndefined(z.string()),
+  SerialNumber: orUndefined(z.string()),
   Controllers: orUndefined(z.array(z.looseObject({ FirmwarePackageVersion: orUndefined(z.string()) }))),
 });
 
@@ -59,7 +62,13 @@ export function redfishFirmware(system: RedfishSystem): FirmwareInterface {
   return {
     getComponents: async (options) => {
       const { components } = await readFirmware(system, callDeadline(options, inventoryTimeoutMs).signal);
-      return components.map(({ component, version }) => ({ component, version }));
+      return components.map(({ component, version, vendor, model, serialNumber }) => ({
+        component,
+        version,
+        ...(vendor ? { vendor } : {}),
+        ...(model ? { model } : {}),
+        ...(serialNumber ? { serialNumber } : {}),
+      }));
     },
     requireComponents: async (names, options) => {
       const { components, unread } = await readFirmware(system, callDeadline(options, inventoryTimeoutMs).signal);
@@ -189,7 +198,7 @@ async function readFirmware(system: RedfishSystem, signal: AbortSignal): Promise
   const bmc = manager?.data.FirmwareVersion;
   const components: Found[] = [
     ...(bios ? [{ component: 'bios', version: bios, ...known('BIOS', biosPlace?.['@odata.id']) }] : []),
-    ...(bmc ? [{ component: 'bmc', version: bmc, ...known('BMC', manager?.path) }] : []),
+    ...(bmc ? [{ component: 'bmc', version: bmc, model: manager?.data.Model, ...known('BMC', manager?.path) }] : []),
   ];
   for (const { path: item, data } of items) {
     for (const nic of nics.filter(({ path }) => data.RelatedItem?.some((each) => each['@odata.id'] === path))) {
@@ -245,7 +254,9 @@ async function readNics(
       // one package for all controllers of a card, and not each of them tells it
       const versions = new Set(data.Controllers?.flatMap((each) => each.FirmwarePackageVersion || []));
       const version = [...versions].sort().join(', ');
-      if (data.Id && version) nics.push({ component: `nic:${data.Id}`, version, path, item: undefined });
+      const { Manufacturer: vendor, Model: model, SerialNumber: serialNumber } = data;
+      if (data.Id && version)
+        nics.push({ component: `nic:${data.Id}`, version, vendor, model, serialNumber, path, item: undefined });
     }
   }
   return { nics, unread: lost };

@@ -81,6 +81,29 @@ test.each([
   expect(bmc.simulator.requests.length - before).toBe(1);
 });
 
+test('firmware names its network adapter, and the model of the BMC', async () => {
+  const bmc = await rig();
+  const adapter = '/redfish/v1/Chassis/1/NetworkAdapters/NIC.Slot.1';
+  const card = { Id: 'NIC.Slot.1', Manufacturer: 'Acme', Model: 'E810', SerialNumber: 'S7' };
+  bmc.simulator.inject({
+    method: 'GET',
+    path: /NetworkAdapters\/NIC\.Slot\.1$/,
+    status: 200,
+    body: { '@odata.id': adapter, ...card, Controllers: [{ FirmwarePackageVersion: '1.0.0' }] },
+    times: 1,
+  });
+  const manager = { '@odata.id': '/redfish/v1/Managers/1', ManagerType: 'BMC', FirmwareVersion: '3.1', Model: 'BMC 9' };
+  bmc.simulator.inject({ method: 'GET', path: /Managers\/1$/, status: 200, body: manager, times: 1 });
+  const found = await bmc.firmware?.getComponents();
+  expect(found).toEqual(
+    expect.arrayContaining([
+      { component: 'bios', version: '1.0.0' },
+      { component: 'bmc', version: '3.1', model: 'BMC 9' },
+      { component: 'nic:NIC.Slot.1', version: '1.0.0', vendor: 'Acme', model: 'E810', serialNumber: 'S7' },
+    ]),
+  );
+});
+
 describe('faults', () => {
   test('503 is waited out as long as Retry-After says, for actions too', async () => {
     const bmc = await rig();

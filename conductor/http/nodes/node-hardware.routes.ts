@@ -154,11 +154,19 @@ const firmware = firmwareRoute.get(
   { since: 86 },
 );
 
+/** Maker, model and serial number of what has the firmware. */
+const identityVersion = 114;
+
 /** Serves `/v1/nodes/{node}/firmware` (Ironic, 1.86). */
 export function nodeFirmwareRoutes(app: ApiApp, { db }: HttpContext): void {
   app.openapi(firmware, async (c) => {
     const { uuid } = await getNode(db, c.req.valid('param').node);
-    return c.json({ firmware: [...(await listFirmware(db, uuid))] });
+    const known = await listFirmware(db, uuid);
+    return c.json({
+      firmware: known.map(({ vendor = null, model = null, serial_number = null, ...rest }) =>
+        c.get('version') >= identityVersion ? { ...rest, vendor, model, serial_number } : rest,
+      ),
+    });
   });
 }
 

@@ -90,6 +90,7 @@ export const Action = orUndefined(z.looseObject({ target: z.string() }));
 /** A BMC. */
 export const Manager = z.looseObject({
   ManagerType: orUndefined(z.string()),
+  Model: orUndefined(z.string()),
   FirmwareVersion: orUndefined(z.string()),
   VirtualMedia: orUndefined(Reference),
   Actions: orUndefined(z.looseObject({ '#Manager.Reset': Action })),

@@ -23,6 +23,10 @@ export interface KnownFirmware {
   readonly last_version_flashed: string | null;
   readonly created_at: string;
   readonly updated_at: string | null;
+  /** Absent where an older release has read it. */
+  readonly vendor?: string | null;
+  readonly model?: string | null;
+  readonly serial_number?: string | null;
 }
 
 /** The versions of a node's firmware as last read. */
