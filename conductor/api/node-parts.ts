@@ -148,6 +148,9 @@ export const HistoryEntry = z
     conductor: nullableText.optional(),
     user: nullableText.optional(),
     project: nullableText.optional(),
+    state: nullableText.optional(),
+    target_provision_state: nullableText.optional(),
+    duration_seconds: wholeNumber.nullable().optional(),
     links,
   })
   .meta({ id: 'HistoryEntry' });

@@ -156,9 +156,9 @@ export interface FirmwareComponent {
   readonly component: string;
   readonly version: string | null;
   /** Maker, model and serial number of the part: of a network adapter all, of the BMC its model; absent = not known. */
-  readonly vendor?: string | undefined;
-  readonly model?: string | undefined;
-  readonly serialNumber?: string | undefined;
+  readonly vendor?: string | null | undefined;
+  readonly model?: string | null | undefined;
+  readonly serialNumber?: string | null | undefined;
 }
 
 /**

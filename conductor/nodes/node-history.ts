@@ -27,6 +27,8 @@ export interface HistoryEntry {
   readonly user?: string | undefined;
   /** The project that they are bound to. */
   readonly project?: string | undefined;
+  /** Seconds for which the node was in the state that it has left by this; default: for which it has been in its own. */
+  readonly durationSeconds?: number | undefined;
   /** The event that webhooks get of it; they get the entry's UUID as the id of the event. */
   readonly notify?: WebhookEvent;
 }
@@ -46,9 +48,22 @@ const strangersShare = 30;
  * written right before COMMIT.
  */
 export async function addHistory(db: Queryable, entry: HistoryEntry): Promise<void> {
-  const { nodeUuid, notify, severity = 'INFO', user = null, project = null, uuid = randomUUID(), ...fields } = entry;
+  const {
+    nodeUuid,
+    notify,
+    severity = 'INFO',
+    user = null,
+    project = null,
+    uuid = randomUUID(),
+    durationSeconds,
+    ...fields
+  } = entry;
   const event = notify && outboxValues(notify, uuid);
-  await beforeCommit(db, writeNotes, { nodeUuid, entry: { uuid, severity, user, project, ...fields }, event });
+  await beforeCommit(db, writeNotes, {
+    nodeUuid,
+    entry: { uuid, severity, user, project, durationSeconds: durationSeconds ?? null, ...fields },
+    event,
+  });
 }
 
 /**
@@ -92,7 +107,9 @@ const entryKeys = ['uuid', 'severity', 'eventType', 'event', 'conductor', 'user'
 
 interface Note {
   readonly nodeUuid: string;
-  readonly entry: Readonly<Record<(typeof entryKeys)[number], string | null>> | undefined;
+  readonly entry:
+    | Readonly<Record<(typeof entryKeys)[number], string | null> & { durationSeconds: number | null }>
+    | undefined;
   readonly event: OutboxValues | undefined;
 }
 
@@ -122,9 +139,13 @@ const insertNotes = onceFor((shapes: readonly ('both' | 'entry' | 'event')[]) =>
     const rowsOf = (without: 'entry' | 'event', row: (place: number) => SQL): SQL[] =>
       shapes.flatMap((shape, place) => (shape === without ? [] : [row(place)]));
     const node = value('nodeUuid');
+    const ofNow = (column: SQL): SQL => sql`(select ${column} from nodes where nodes.uuid = ${node}::uuid)`;
     const entries = rowsOf(
       'event',
-      (place) => sql`(${node}, ${list(entryKeys.map((key) => value(`${key}${place}`)))})`,
+      (place) =>
+        sql`(${node}, ${list(entryKeys.map((key) => value(`${key}${place}`)))}, ${ofNow(sql`provision_state`)},
+          ${ofNow(sql`target_provision_state`)}, coalesce(${value(`durationSeconds${place}`)}::integer,
+          ${ofNow(sql`greatest(0, extract(epoch from clock_timestamp() - provision_updated_at))::integer`)}))`,
     );
     const events = rowsOf('entry', (place) => {
       const [id, type, body] = [value(`eventId${place}`), value(`type${place}`), value(`body${place}`)];
@@ -132,7 +153,8 @@ const insertNotes = onceFor((shapes: readonly ('both' | 'entry' | 'event')[]) =>
     });
     if (entries.length === 0) return outboxInsert(node, list(events));
     const added = sql`with added as (
-      insert into node_history (node_uuid, uuid, severity, event_type, event, conductor, "user", project) values ${list(entries)})`;
+      insert into node_history (node_uuid, uuid, severity, event_type, event, conductor, "user", project,
+        state, target_provision_state, duration_seconds) values ${list(entries)})`;
     // the statement does not see the entries that it adds: of those before it, as many less are kept
     const left = sql.raw(String(kept - entries.length));
     const forgotten = sql`delete from node_history where id in (

@@ -59,7 +59,15 @@ export const hardwareCommands: readonly Command[] = [
 export const firmwareCommand: Command = listOfNode({
   words: 'firmware',
   key: 'firmware',
-  fields: ['component', 'current_version', 'initial_version', 'last_version_flashed', 'vendor', 'model', 'serial_number'],
+  fields: [
+    'component',
+    'current_version',
+    'initial_version',
+    'last_version_flashed',
+    'vendor',
+    'model',
+    'serial_number',
+  ],
   titles: ['component', 'version', 'at first', 'updated to', 'vendor', 'model', 'serial number'],
   meaning: "versions of a node's firmware as last read, and what an update has written",
   details: 'Update it with the step firmware.update, which takes components by these names (docs/hardware.md).',

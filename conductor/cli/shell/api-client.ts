@@ -108,7 +108,7 @@ interface RequestParts {
 }
 type Fetch = (url: string, init: RequestParts) => Promise<Answer>;
 
-const microversion = '1.114';
+const microversion = '1.115';
 
 /** Ironic's API as the settings say, for the command line. */
 export function createApiClient(settings: ClientSettings): ApiClient {

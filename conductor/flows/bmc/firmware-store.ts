@@ -42,7 +42,7 @@ export async function rememberFirmware(
 
 function known(
   before: KnownFirmware | undefined,
-  { component, version, vendor = null, model = null, serialNumber = null }: FirmwareComponent,
+  { component, version, vendor, model, serialNumber }: FirmwareComponent,
   now: Date,
   isFlashed: boolean,
 ): KnownFirmware {
@@ -55,8 +55,8 @@ function known(
     last_version_flashed: isFlashed ? version : (before?.last_version_flashed ?? null),
     created_at: before?.created_at ?? at,
     updated_at: before === undefined ? null : isSame ? before.updated_at : at,
-    vendor,
-    model,
-    serial_number: serialNumber,
+    vendor: vendor ?? null,
+    model: model ?? null,
+    serial_number: serialNumber ?? null,
   };
 }

@@ -106,3 +106,32 @@ test("an entry's project is there since 1.113, in detail", async () => {
   ])
     expect(entry).not.toHaveProperty('project');
 });
+
+test('an entry has the states of its node, and how long it lasted, since 1.115', async () => {
+  const { uuid } = await api.call('POST', '/v1/nodes', { driver: 'fake-hardware', name: 'n2' });
+  const hourAgo = new Date(Date.now() - 3_600_000).toISOString();
+  await api.context.db.execute(`update nodes set provision_updated_at = '${hourAgo}' where uuid = '${uuid}'`);
+  await api.call('PUT', '/v1/nodes/n2/maintenance', { reason: 'late' });
+  await api.call('DELETE', '/v1/nodes/n2/maintenance');
+  await api.call('PUT', '/v1/nodes/n2/states/provision', { target: 'manage' });
+  const history = async (version: string, query = '?detail=true') =>
+    (await api.call('GET', `/v1/nodes/n2/history${query}`, undefined, version)).body['history'] as Record<
+      string,
+      unknown
+    >[];
+  const entries = await history('1.115');
+  expect(entries.map(({ event, state, target_provision_state: target }) => [event, state, target])).toEqual([
+    ['created in enroll', 'enroll', null],
+    ['maintenance on: late', 'enroll', null],
+    ['maintenance off', 'enroll', null],
+    ['enroll → verifying', 'verifying', 'manageable'],
+  ]);
+  const [created, ...later] = entries.map(({ duration_seconds: seconds }) => Number(seconds));
+  expect(created).toBeLessThan(3600);
+  // the move has the time in the state that it has left
+  for (const seconds of later) expect(seconds).toBeGreaterThanOrEqual(3599);
+  const one = (await api.call('GET', `/v1/nodes/n2/history/${String(entries[3]?.['uuid'])}`, undefined, '1.115')).body;
+  expect(one).toMatchObject({ state: 'verifying', target_provision_state: 'manageable' });
+  for (const [entry] of [await history('1.114'), await history('1.115', '')])
+    expect(Object.keys(entry ?? {})).not.toEqual(expect.arrayContaining(['state']));
+});

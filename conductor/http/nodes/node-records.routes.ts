@@ -28,6 +28,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 const historyRoute = routesOf('node history');
 const historyVersion = 78;
 const projectVersion = 113;
+const statesVersion = 115;
 /** A list cuts its texts; the entry itself has the whole. */
 const shortEvent = 255;
 
@@ -72,6 +73,13 @@ function viewEntry(
           conductor: entry.conductor,
           user: entry.user,
           ...(options.version >= projectVersion ? { project: entry.project } : {}),
+          ...(options.version >= statesVersion
+            ? {
+                state: entry.state,
+                target_provision_state: entry.targetProvisionState,
+                duration_seconds: entry.durationSeconds,
+              }
+            : {}),
         }
       : {}),
     links: [{ href: `${origin}/v1/nodes/${nodeUuid}/history/${entry.uuid}`, rel: 'self' }],

@@ -6,7 +6,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 
 /** Microversions 1.1 … (ironic-api.md §1.1, ironic-1.97-1.115.md): the newest is the last whose behaviour is all there. */
 export const minimumMinor = 1;
-export const maximumMinor = 114;
+export const maximumMinor = 115;
 
 const legacyHeader = 'X-OpenStack-Ironic-API-Version';
 const minimumHeader = 'X-OpenStack-Ironic-API-Minimum-Version';

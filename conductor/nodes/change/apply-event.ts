@@ -45,7 +45,10 @@ const mover = tableWriter<typeof nodes, unknown, { readonly from: ProvisionState
  */
 export async function applyEvent(
   tx: Transaction,
-  node: Pick<NodeRow, 'uuid' | 'provisionState' | 'targetProvisionState' | 'lastError' | 'fault'>,
+  node: Pick<
+    NodeRow,
+    'uuid' | 'provisionState' | 'provisionUpdatedAt' | 'targetProvisionState' | 'lastError' | 'fault'
+  >,
   event: ProvisionEvent,
   options: ApplyEventOptions,
 ): Promise<NodeRow> {
@@ -55,7 +58,8 @@ export async function applyEvent(
   const moved = mover.update(tx, node.uuid, { ...change, ...last, from: node.provisionState });
   const notified = last.provisionState === 'available' ? notifyCapacity(tx, node.uuid) : Promise.resolve();
   const noted = note(tx, node, event, first, options);
-  const followed = arrives ? note(tx, { ...node, ...first }, arrives, last, { ...options, lastError: null }) : noted;
+  const through = { ...node, ...first, provisionUpdatedAt: new Date() };
+  const followed = arrives ? note(tx, through, arrives, last, { ...options, lastError: null }) : noted;
   const [[row]] = await allTogether([moved, notified, noted, followed]);
   if (row) return nodeReader.read(row);
   throw new AppError('conflict', `node ${node.uuid} has left state '${node.provisionState}' in the meantime`);
@@ -88,7 +92,11 @@ export function impossibleEvent(
 /** Notes an event in the node's history, except waiting and resuming, which are in the flow's own log. */
 async function note(
   tx: Transaction,
-  { uuid: nodeUuid, provisionState: from }: Pick<NodeRow, 'uuid' | 'provisionState'>,
+  {
+    uuid: nodeUuid,
+    provisionState: from,
+    provisionUpdatedAt,
+  }: Pick<NodeRow, 'uuid' | 'provisionState' | 'provisionUpdatedAt'>,
   event: ProvisionEvent,
   { provisionState: to, targetProvisionState: target, lastError }: Move,
   options: ApplyEventOptions,
@@ -104,5 +112,7 @@ async function note(
     conductor,
     user,
     project,
+    // the clocks of conductors and database may differ
+    durationSeconds: Math.max(0, Math.floor((Date.now() - provisionUpdatedAt.getTime()) / 1000)),
   });
 }

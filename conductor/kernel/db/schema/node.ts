@@ -156,6 +156,11 @@ export const nodeHistory = pgTable(
     user: text(),
     /** The project of the caller, when that is bound to one. */
     project: text(),
+    /** The node's states when this was written; null = by an older release. */
+    state: text().$type<ProvisionState>(),
+    targetProvisionState: text().$type<ProvisionState>(),
+    /** Time for which the node had been in its state, of a move in the one that it has left. */
+    durationSeconds: integer(),
   },
   (table) => [index().on(table.nodeUuid)],
 );
