@@ -11,7 +11,7 @@ export interface PortGroup {
   readonly mode: string;
   /** Number of its bond on the switch; `null` = it has none yet, and there is none left. */
   readonly bondNumber: number | null;
-  /** Of those members that name none. */
+  /** Physical network of members that name none. */
   readonly physicalNetwork?: string | null;
 }
 

@@ -23,7 +23,7 @@ beforeEach(async () => {
 /** Sets a row as the dump has it, past the table of states. */
 const setRow = (columns: Partial<NodeRow>) => api.context.db.update(nodes).set(columns).where(eq(nodes.uuid, uuid));
 
-const put = (path: string, body?: unknown) => api.call('PUT', `/v1/nodes/n1/${path}`, body);
+const put = (path: string, body?: unknown) => api.call('PUT', `/v1/nodes/n1/${path}`, body, 'latest');
 const node = async () => (await api.call('GET', '/v1/nodes/n1')).body;
 const flow = async () => (await api.call('GET', '/v1/nodes/n1/flow')).body;
 const history = async () => {

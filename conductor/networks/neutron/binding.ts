@@ -8,7 +8,7 @@ export interface NeutronGroup {
   readonly name: string | null;
   readonly address: string | null;
   readonly mode: string;
-  /** Of those members that name none. */
+  /** Physical network of members that name none. */
   readonly physicalNetwork?: string | null;
   readonly properties: Readonly<Record<string, unknown>>;
 }

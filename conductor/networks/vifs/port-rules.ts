@@ -82,7 +82,7 @@ export function choosePlace(
   traits: readonly string[],
   given: {
     readonly network: string;
-    /** Those that are connected. */
+    /** Ports that are connected. */
     readonly ports: readonly RulePort[];
     readonly groups: readonly RuleGroup[];
     readonly attached: readonly Vif[];
