@@ -70,7 +70,12 @@ export interface RuleGroup {
 /** Place that rules give a network; `group`: of these ports a port group is to be made. */
 export type ChosenPlace =
   | { readonly kind: 'port' | 'portgroup'; readonly uuid: string }
-  | { readonly kind: 'group'; readonly ports: readonly RulePort[]; readonly mode: string | undefined };
+  | {
+      readonly kind: 'group';
+      readonly ports: readonly RulePort[];
+      readonly physicalNetwork: string | null;
+      readonly mode: string | undefined;
+    };
 
 /**
  * Chooses the place of a network by the rules of the instance's traits: the first action of the first trait, by `order`,
@@ -101,7 +106,7 @@ export function choosePlace(
       const members = chooseMembers(ports, action);
       const [first] = members;
       if (first && members.length >= action.min_count && action.filter(subjectOf(first, false, network)))
-        return { kind: 'group', ports: members, mode: action.mode };
+        return { kind: 'group', ports: members, physicalNetwork: first.physicalNetwork, mode: action.mode };
     } else if (action.action === 'attach_port') {
       const port = ports.find((each) => action.filter(subjectOf(each, false, network)));
       if (port) return { kind: 'port', uuid: port.uuid };

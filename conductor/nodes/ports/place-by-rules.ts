@@ -42,7 +42,7 @@ export async function placeByRules(
     uuid,
     nodeUuid: node.uuid,
     name: `dynamic-${randomBytes(4).toString('hex')}`,
-    physicalNetwork: place.ports[0]?.physicalNetwork ?? null,
+    physicalNetwork: place.physicalNetwork,
     dynamicPortgroup: true,
     ...(place.mode === undefined ? {} : { mode: place.mode }),
   });

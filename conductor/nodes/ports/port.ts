@@ -103,15 +103,15 @@ async function checkMembership(tx: Transaction, port: Partial<PortRow>): Promise
   );
 }
 
-/** @throws AppError `conflict` naming a member of the group that is on another physical network than the group is to be. */
+/** @throws AppError `conflict` naming the members of the group that are on another physical network than the group is to be. */
 function requireSamePhysicalNetwork(after: Partial<PortgroupRow> | undefined, members: readonly PortRow[]): void {
   const wanted = after?.physicalNetwork;
-  const stranger = wanted ? members.find((each) => each.physicalNetwork && each.physicalNetwork !== wanted) : undefined;
-  if (!stranger) return;
+  const strangers = members.filter((each) => wanted && each.physicalNetwork && each.physicalNetwork !== wanted);
+  if (strangers.length === 0) return;
+  const named = strangers.map(({ address, physicalNetwork }) => `${address} on '${physicalNetwork}'`).join(', ');
   throw new AppError(
     'conflict',
-    `physical_network: port group ${after?.uuid} can't be on '${wanted}', its port ${stranger.address} is on ` +
-      `'${stranger.physicalNetwork}'.`,
+    `physical_network: port group ${after?.uuid} can't be on '${wanted}', it has ports ${named}.`,
   );
 }
 
