@@ -41,9 +41,9 @@ test('sockets are read in files that have limits of their own', () => {
   expect(pathsOf(programs.filter(({ text }) => opens(text)))).toEqual([
     'agent/burnin/burn-in-network.ts', // counts bytes and forgets them
     'agent/image/fetch/connection.ts',
-    'conductor/cluster-steps/service-steps.ts', // connects only
     'conductor/cluster/etcd/etcd-tls.ts', // handshakes only
     'conductor/networks/switches/ovsdb-client.ts', // peerLimits.switch
+    'shared/peers/open-connection.ts', // connects only
   ]);
 });
 

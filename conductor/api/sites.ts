@@ -169,6 +169,17 @@ export const SiteGroups = z
             zone: z.string(),
           })
           .optional(),
+        health: z
+          .array(
+            z.strictObject({
+              name: z.string(),
+              http: z.string().optional(),
+              tcp: z.string().optional(),
+              hold_seconds: wholeNumber,
+              patience_seconds: wholeNumber,
+            }),
+          )
+          .optional(),
         members: z.array(z.string()),
       }),
     ),

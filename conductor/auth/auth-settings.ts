@@ -73,6 +73,10 @@ export const authEnvironment = {
     .string()
     .default('')
     .describe('where BMCs (`redfish_address`, `ipmi_address`) may be, as `BATON_IMAGE_URL_ALLOW`'),
+  BATON_HEALTH_ALLOW: z
+    .string()
+    .default('')
+    .describe("where health gates of sites' groups may lead, as `BATON_IMAGE_URL_ALLOW`"),
   BATON_CA_DIR: z
     .string()
     .default(systemAuthorities)
@@ -142,6 +146,7 @@ export function authProblems(
   for (const [name, parse] of [
     ['BATON_IMAGE_URL_ALLOW', allowList],
     ['BATON_BMC_ALLOW', allowList],
+    ['BATON_HEALTH_ALLOW', allowList],
     ['BATON_AGENT_NETWORKS', agentNetworks],
   ] as const) {
     const list = parse(env[name]);
@@ -200,6 +205,7 @@ export function readOutboundConfig(env: AuthEnvironment & { readonly BATON_HOST:
     // machines fetch them, so that the addresses of names are not seen here
     images: rules('BATON_IMAGE_URL_ALLOW', allowList(env.BATON_IMAGE_URL_ALLOW), false),
     bmcs: rules('BATON_BMC_ALLOW', allowList(env.BATON_BMC_ALLOW), true),
+    health: rules('BATON_HEALTH_ALLOW', allowList(env.BATON_HEALTH_ALLOW), true),
     agentsCallThemselves: env.BATON_AGENT_CALLBACK_MUST_MATCH,
     agents: rules('BATON_AGENT_NETWORKS', agentNetworks(env.BATON_AGENT_NETWORKS), true),
   };

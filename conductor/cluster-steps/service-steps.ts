@@ -1,4 +1,3 @@
-import { connect } from 'node:net';
 import { z } from 'zod';
 import { etcdMemberRound } from '#conductor/cluster/etcd/etcd-health.ts';
 import {
@@ -19,6 +18,7 @@ import { recordInService } from '#conductor/sites/nodes/membership-store.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
 import { inParallel } from '#shared/in-parallel.ts';
 import { askPeerForStatus } from '#shared/peers/ask-peer.ts';
+import { openConnection } from '#shared/peers/open-connection.ts';
 import { run } from '#shared/process/run.ts';
 
 export const secondsBetweenLooks = z.number().int().positive().describe('seconds between two looks');
@@ -165,18 +165,4 @@ async function askInstance({ by, target }: InstanceAnswer, signal: AbortSignal):
 async function askOverHttp(url: string, signal: AbortSignal): Promise<string | undefined> {
   const status = await askPeerForStatus('instance', url, { who: 'the instance', method: 'GET', signal });
   return status < 400 ? undefined : `HTTP ${status}`;
-}
-
-/** @param target `HOST:PORT` */
-function openConnection(target: string, signal: AbortSignal): Promise<void> {
-  const colon = target.lastIndexOf(':');
-  const host = target.slice(0, colon).replace(/^\[(.*)\]$/, '$1');
-  return new Promise((resolve, reject) => {
-    const socket = connect({ host, port: Number(target.slice(colon + 1)), signal });
-    socket.once('error', reject);
-    socket.once('connect', () => {
-      socket.destroy();
-      resolve();
-    });
-  });
 }

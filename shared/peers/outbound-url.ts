@@ -35,6 +35,8 @@ export interface OutboundConfig {
   /** Agents are called back where they call from, or not at all. */
   readonly agentsCallThemselves: boolean;
   readonly bmcs: OutboundRules;
+  /** Health gates of sites, which this conductor asks. */
+  readonly health: OutboundRules;
 }
 
 export interface OutboundAllowList {

@@ -7,12 +7,15 @@ import { type PageRequest, pageOf, sortColumn } from '#conductor/kernel/page-of.
  * The newest work that this release can do, as it says so in the register, and as a site action may need it
  * (`site_actions.needs`): 0 = all before there was this number, 1 = nodes are torn down by site actions,
  * 2 = an action is a flow of the site, 3 = it stops acting when its session with the database is silent,
- * 4 = groups begin their nodes in parts.
+ * 4 = groups begin their nodes in parts, 5 = and ask health gates meanwhile.
  */
-export const workKnown = 4;
+export const workKnown = 5;
 
 /** Level of an action whose groups begin their nodes in parts: an older release would begin all of them at once. */
 export const workOfRollout = 4;
+
+/** Level of an action whose groups have health gates: an older release would go on whatever they answer. */
+export const workOfGates = 5;
 
 /** Since which a conductor without a session is dead soon. */
 export const lifeEndsWithSession = 3;

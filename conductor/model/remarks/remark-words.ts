@@ -48,6 +48,15 @@ interface Nodes {
 interface Canaries extends Nodes {
   readonly seconds: number;
 }
+interface Gate {
+  readonly gate: string;
+}
+interface GateAnswer {
+  /** Time in ISO 8601. */
+  readonly since: string;
+  /** Words of an answer: `HTTP 503`. */
+  readonly said: string;
+}
 
 /** Words for what is asked for, which differ by where it is typed. */
 export interface Dialect {
@@ -210,6 +219,11 @@ export const remarkWords = {
     `a batch of ${size}, of which ${atWork} have not ended`,
   'rollout-out': ({ where, out, most }: { readonly where: string; readonly out: number; readonly most: number }) =>
     `${where}, which has ${out} of at most ${most} nodes out`,
+  'gate-unasked': ({ gate }: Gate) => `health gate ${gate}, which has not been asked yet`,
+  'gate-held': ({ gate, since, seconds }: Gate & { readonly since: string; readonly seconds: number }) =>
+    `health gate ${gate}, good since ${since}, to stay so for ${seconds} s`,
+  'gate-not-good': ({ gate, since, said, until }: Gate & GateAnswer & { readonly until: string }) =>
+    `health gate ${gate}, not good since ${since}: ${said}; unless it is good again by ${until} the action pauses`,
   // … and why it has paused the action
   'canary-failed': ({ node }: { readonly node: string }) => `canary ${node} failed`,
   'canary-lost': ({ node, why }: { readonly node: string; readonly why: string }) =>
@@ -219,6 +233,8 @@ export const remarkWords = {
     `${nodes.length} of its nodes failed for the same cause, ${cause}: ${nameSome(nodes, 5)}`,
   'rollout-stuck': ({ nodes }: Nodes) =>
     `as many nodes as may be out have failed: ${nameSome(nodes, 5)}; unpause begins others in spite of them`,
+  'gate-bad': ({ gate, since, said }: Gate & GateAnswer) =>
+    `health gate ${gate} is not good since ${since}: ${said}; unpause asks it again`,
 
   // what a step at a cluster has found
   'cordoned-already': ({ node }: { readonly node: string }) => `Node ${node} is cordoned already`,

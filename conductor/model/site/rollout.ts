@@ -1,4 +1,5 @@
 import type { Remark } from '#conductor/model/remarks/remark.ts';
+import type { HealthGate } from '#conductor/model/site/health-gate.ts';
 
 /**
  * Rules by which a group's nodes are begun one part after another, in fields of the strategy's document that Airship does
@@ -15,6 +16,8 @@ export interface RolloutRules {
   readonly order?: { readonly by: string; readonly manner: 'together' | 'spread' };
   readonly pause_on?: { readonly failed_nodes?: NodeCount; readonly same_cause?: number };
   readonly window?: RolloutWindow;
+  /** All of them must be good while nodes begin, and when the group ends as a success. */
+  readonly health?: readonly HealthGate[];
 }
 
 /** A number of nodes, or a share of them: `10%`, rounded down, and at least one. */
@@ -47,6 +50,8 @@ export interface Rollout {
   /** Canaries that have to stay in service, and since when all of them are; milliseconds since 1970. */
   readonly watched?: { readonly nodes: readonly string[]; readonly since: number };
   readonly canariesPassed?: boolean;
+  /** Number of nodes that the action has brought to an end, and when it became that: gates are held from then on. */
+  readonly settled?: { readonly nodes: number; readonly at: number };
   /** Nodes that the action has paused for, failed ones and lost canaries: they are no reason to pause again. */
   readonly excused: readonly string[];
   /** Reason why no further node is begun now. */
@@ -54,8 +59,8 @@ export interface Rollout {
 }
 
 /** Whether nodes of the group wait for their turn: each is deployed as it is prepared, in time of its own. */
-export function isRolledOut({ canary, batch, max_unavailable: out, window }: RolloutRules): boolean {
-  return canary !== undefined || batch !== undefined || out !== undefined || window !== undefined;
+export function isRolledOut({ canary, batch, max_unavailable: out, window, health }: RolloutRules): boolean {
+  return [canary, batch, out, window, health].some((rule) => rule !== undefined);
 }
 
 /** Whether the group has a state of its rollout. */

@@ -159,6 +159,8 @@ export type Decision =
   /** Its canaries are all in service, or have been so for long enough. */
   | { readonly kind: 'canaries'; readonly group: string; readonly are: 'in service'; readonly nodes: readonly string[] }
   | { readonly kind: 'canaries'; readonly group: string; readonly are: 'passed' }
+  /** So many of its nodes have come to an end: its gates must be good for their time from now on. */
+  | { readonly kind: 'settled'; readonly group: string; readonly nodes: number }
   /** No further node of the group is begun for that reason; absent = for none. */
   | { readonly kind: 'wait'; readonly group: string; readonly reason?: Remark }
   /** Too much has gone wrong: the whole action pauses until a person says how it goes on. */

@@ -181,6 +181,9 @@ export function noteOutcomes(
   });
 }
 
+/** Decisions that are news; the others' effects are noted elsewhere. */
+type NotedDecision = Exclude<Decision, { kind: 'settled' }>;
+
 /** Notes what was decided, for people. @param afterwards of a teardown Pure. */
 export function noteDecisions(
   run: SiteRun,
@@ -190,13 +193,13 @@ export function noteDecisions(
   const groups = new Map(run.groups.map((group) => [group.definition.name, group]));
   return decisions.flatMap((decision): Note[] => {
     const group = groups.get(decision.group);
-    if (!group) return [];
+    if (!group || decision.kind === 'settled') return [];
     return afterwards === 'deploy' ? [noteDecision(group, decision)] : noteTeardown(group, decision);
   });
 }
 
 /** Notes a teardown: of nodes that are not deployed again there is one phase. */
-function noteTeardown(group: GroupRun, decision: Decision): Note[] {
+function noteTeardown(group: GroupRun, decision: NotedDecision): Note[] {
   const subject = group.definition.name;
   if (decision.kind === 'enter stage') {
     return decision.stage === 'preparing' ? [{ step, subject, verbosity: 2, text: 'tearing down' }] : [];
@@ -208,7 +211,7 @@ function noteTeardown(group: GroupRun, decision: Decision): Note[] {
   return [noteDecision(group, decision)];
 }
 
-function noteDecision(group: GroupRun, decision: Decision): Note {
+function noteDecision(group: GroupRun, decision: NotedDecision): Note {
   const subject = group.definition.name;
   if (decision.kind === 'enter stage') {
     const { stage } = decision;

@@ -7,6 +7,7 @@ import { requestOf } from '#conductor/model/flows/flow-states.ts';
 import type { Note } from '#conductor/sites/actions/action-notes.ts';
 import { teardownOrder } from '#conductor/sites/actions/plan-teardown-run.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
+import { askGate } from '#conductor/sites/gates/ask-gate.ts';
 import { advanceNodes } from '#conductor/sites/nodes/advance-nodes.ts';
 import { findOutOfService } from '#conductor/sites/nodes/find-out-of-service.ts';
 import type { TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
@@ -116,6 +117,7 @@ export interface SiteOperations {
   readonly verifyNodes: typeof verifyNodes;
   readonly relabelNodes: typeof relabelNodes;
   readonly findOutOfService: typeof findOutOfService;
+  readonly askGate: typeof askGate;
 }
 
 export const siteOperations: SiteOperations = {
@@ -125,6 +127,7 @@ export const siteOperations: SiteOperations = {
   verifyNodes,
   relabelNodes,
   findOutOfService,
+  askGate,
 };
 
 /** How a claimed action has its nodes torn down, with the clusters that were settled when it was validated. */

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import type { Remark } from '#conductor/model/remarks/remark.ts';
 import { describeRemark, newRemark } from '#conductor/model/remarks/remark-words.ts';
-import { detectStall, restAfter, type Stall } from '#conductor/sites/actions/baremetal-nodes.ts';
+import { detectStall, type Stall } from '#conductor/model/site/detect-stall.ts';
+import { restAfter } from '#conductor/sites/actions/baremetal-nodes.ts';
 
 test('looks at nodes take a tenth of the time, and no rest is longer than five seconds', () => {
   for (const tookMs of [20, 50, 100, 400, 550]) {

@@ -3,7 +3,8 @@ import { readClaimed } from '#conductor/flows/site-actions/action-lease.ts';
 import { loadRun, recordDoing, recordRun } from '#conductor/flows/site-actions/run-store.ts';
 import { type FlowRequest, heldByRestore, requestOf } from '#conductor/model/flows/flow-states.ts';
 import { progressKey, type Remark } from '#conductor/model/remarks/remark.ts';
-import { describeRemark, newRemark } from '#conductor/model/remarks/remark-words.ts';
+import { describeRemark } from '#conductor/model/remarks/remark-words.ts';
+import { detectStall, type Stall } from '#conductor/model/site/detect-stall.ts';
 import { watchedCanaries } from '#conductor/model/site/rollout.ts';
 import { reportSite } from '#conductor/model/site/site-report.ts';
 import type { NodeOutcome, SiteRun } from '#conductor/model/site/site-run.ts';
@@ -25,11 +26,14 @@ import {
   stopReason,
   workingNodes,
 } from '#conductor/sites/actions/settle-run.ts';
+import { openGates } from '#conductor/sites/gates/open-gates.ts';
+import type { GateWatch } from '#conductor/sites/gates/watch-gates.ts';
 import type { Turn } from '#conductor/sites/nodes/advance-nodes.ts';
 import type { NodeOrder, TeardownOrder } from '#conductor/sites/nodes/node-order.ts';
 import { serviceSeconds } from '#conductor/sites/nodes/request-cluster-flow.ts';
 import type { Site } from '#conductor/sites/site.ts';
 import { applyOutcomes } from '#conductor/sites/strategy/apply-decisions.ts';
+import { gatesToAsk } from '#conductor/sites/strategy/rollout/look-at-gates.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /**
@@ -73,17 +77,39 @@ interface BeatState {
  * become of it after; all that is known stands in the database, so that any conductor goes on where another one was.
  */
 export async function baremetalNodes(work: ActionWork): Promise<StepEnd> {
-  const { context, action, bell, signal } = work;
-  const { siteBeatMs } = context.config;
+  const { context, action } = work;
   const site = withServiceTime(await work.site(), context.config);
   const teardown = await readTeardownOrder(work);
   const run = await loadRun(context.db, action.id, teardown ? 1 : site.strategy.max_parallel_groups);
   if (!run) throw new AppError('internal', `site action ${action.id} has no groups`);
+  const gates = openGates({
+    rules: context.config.outbound.health,
+    ask: work.operations.askGate,
+    now: work.now,
+    changed: () => work.bell.ring(),
+  });
+  try {
+    return await beatOn(work, { site, teardown, gates }, run);
+  } finally {
+    await gates.stop();
+  }
+}
+
+/** Parts that all beats of an action have in common. */
+interface BeatParts {
+  readonly site: Site;
+  readonly teardown: TeardownOrder | undefined;
+  readonly gates: GateWatch;
+}
+
+async function beatOn(work: ActionWork, parts: BeatParts, run: SiteRun): Promise<StepEnd> {
+  const { context, bell, signal } = work;
+  const { siteBeatMs } = context.config;
   let state: BeatState = { run, doing: new Map(), doingRecordedAt: 0, seen: new Map(), stalls: new Map() };
   for (;;) {
     const begunAt = performance.now();
     const turn = { actedMs: 0, isBehind: false };
-    const beat = await beatOnce(noteTurn(work, turn), { site, teardown }, state);
+    const beat = await beatOnce(noteTurn(work, turn), parts, state);
     if (beat.isOver) return endOf(beat.state.run, beat.isStopped);
     ({ state } = beat);
     const tookMs = performance.now() - begunAt;
@@ -130,11 +156,7 @@ interface Beat {
 }
 
 /** Looks after all nodes at work, records what became of them and what follows from it. */
-async function beatOnce(
-  work: ActionWork,
-  { site, teardown }: { readonly site: Site; readonly teardown: TeardownOrder | undefined },
-  state: BeatState,
-): Promise<Beat> {
+async function beatOnce(work: ActionWork, { site, teardown, gates }: BeatParts, state: BeatState): Promise<Beat> {
   const { context, lease, action, operations } = work;
   const control = await readClaimed(context.db, lease);
   const request = requestOf(control);
@@ -147,8 +169,9 @@ async function beatOnce(
   context.checkpoint('acted');
   const after = applyOutcomes(state.run, outcomes);
   const outOfService = await operations.findOutOfService(context.db, watchedCanaries(after.groups));
+  const looks = gates.look(request === 'run' ? gatesToAsk(after, work.now()) : []);
   const settle = (run: SiteRun, wanted: FlowRequest): Settled =>
-    settleRun(run, { request: wanted, now: work.now(), timeouts: site.timeouts, outOfService });
+    settleRun(run, { request: wanted, now: work.now(), timeouts: site.timeouts, outOfService, looks });
   const foreseen = settle(after, request);
   const doing = doingOf(outcomes, orders, state.seen);
   const changes = [...doing].filter(([name, remark]) => !isDeepStrictEqual(state.doing.get(name), remark));
@@ -167,7 +190,11 @@ async function beatOnce(
     const settled = pausedMs > 0 || asked !== request ? settle(resumed, asked) : foreseen;
     await recordRun(tx, action.id, state.run, settled.run);
     const pause = pauseIn(settled.decisions);
-    if (pause) await pauseByItself(tx, action, pause);
+    if (pause) {
+      await pauseByItself(tx, action, pause);
+      // however soon it goes on, its gates are asked again
+      gates.look([]);
+    }
     if (isDoingDue) {
       await recordDoing(
         tx,
@@ -240,41 +267,4 @@ function keepOf(recorded: ReadonlyMap<string, Remark>, working: ReadonlyMap<stri
 /** `cleaning: 40 %` goes on and on without anything new. */
 function isOther(before: Remark | undefined, now: Remark): boolean {
   return before === undefined || progressKey(before) !== progressKey(now);
-}
-
-/** Since when each node at work does the same, and how often that was reported. */
-export interface Stall {
-  readonly doing: Remark;
-  readonly since: number;
-  readonly reported: number;
-}
-
-const hourMs = 60 * 60_000;
-
-/** Seconds and counts go on while nothing does; a percentage is progress. */
-const keyOf = (doing: Remark): string => progressKey(doing, ['percent']);
-
-/**
- * Nodes that have got no further for an hour, two, four …: a held flow, or no conductor alive, would keep the one site
- * action that there may be for as long as its group's time lasts, which of a teardown is weeks. Time in which nobody runs
- * the action counts for nothing. Pure.
- * @param doing what nodes at work do now, by name
- * @param now milliseconds since 1970
- */
-export function detectStall(
-  before: ReadonlyMap<string, Stall>,
-  doing: ReadonlyMap<string, Remark>,
-  now: number,
-): { readonly next: ReadonlyMap<string, Stall>; readonly due: readonly (readonly [name: string, remark: Remark])[] } {
-  const due: [string, Remark][] = [];
-  const next = new Map<string, Stall>();
-  for (const [name, remark] of doing) {
-    const known = before.get(name);
-    const same = known && keyOf(known.doing) === keyOf(remark) ? known : { doing: remark, since: now, reported: 0 };
-    const stalledMs = now - same.since;
-    const isDue = stalledMs >= hourMs * 2 ** same.reported;
-    if (isDue) due.push([name, newRemark('stalled', { hours: Math.floor(stalledMs / hourMs), doing: remark })]);
-    next.set(name, isDue ? { ...same, reported: same.reported + 1 } : same);
-  }
-  return { next, due };
 }

@@ -8,7 +8,7 @@ import {
   type SiteAction,
 } from '#conductor/flows/site-actions/action-store.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
-import { isOlderThan, workOfRollout } from '#conductor/kernel/conductors/conductor-store.ts';
+import { isOlderThan, workOfGates, workOfRollout } from '#conductor/kernel/conductors/conductor-store.ts';
 import { refusingDuplicates } from '#conductor/kernel/db/faults.ts';
 import { siteActionCommands, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
@@ -191,7 +191,7 @@ async function insertAction(context: CreateContext, request: ActionRequest, chec
         contextMarker: request.contextMarker ?? randomUUID(),
         allowIntermediateCommits,
         validations: [...checked.faults],
-        ...(hasParts(checked) ? { needs: workOfRollout } : {}),
+        ...needsOf(checked),
         clusters: checked.etcd ? clustersOf(checked.etcd, context.config) : null,
       });
       await insertSiteFlow(tx, { actionId, name, user });
@@ -212,8 +212,11 @@ async function insertAction(context: CreateContext, request: ActionRequest, chec
   }
 }
 
-function hasParts({ name, site }: Checked): boolean {
-  return actionTable[name].teardown === undefined && site.strategy.groups.some(hasRollout);
+/** Level of knowledge that the groups' rollouts need of a conductor. */
+function needsOf({ name, site }: Checked): { readonly needs?: number } {
+  const { groups } = site.strategy;
+  if (actionTable[name].teardown !== undefined || !groups.some(hasRollout)) return {};
+  return { needs: groups.some(({ health }) => health !== undefined) ? workOfGates : workOfRollout };
 }
 
 function firstNotes(checked: Checked): Note[] {

@@ -1,7 +1,9 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { eq } from 'drizzle-orm';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { loadRun } from '#conductor/flows/site-actions/run-store.ts';
-import { workOfRollout } from '#conductor/kernel/conductors/conductor-store.ts';
+import { workOfGates, workOfRollout } from '#conductor/kernel/conductors/conductor-store.ts';
 import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import { webhookDeliveries } from '#conductor/kernel/db/schema/webhook.ts';
 import type { RolloutRules } from '#conductor/model/site/rollout.ts';
@@ -88,6 +90,35 @@ test('the conductor dies while canaries are watched: the next one goes on where 
   // the time without a conductor does not count as in service
   expect(await sinceOf()).toBeGreaterThan(since ?? Infinity);
   expect(preparesOf(world.begun)).toEqual(['prepare n1', 'prepare n2']);
+});
+
+test('a health gate that turns bad pauses the action, with its answer; unpause goes on once it is good again', async () => {
+  const state = { status: 200 };
+  const server = createServer((_request, response) => void response.writeHead(state.status).end());
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  const http = `http://127.0.0.1:${(server.address() as AddressInfo).port}/healthz`;
+  const { id, world, life } = await actions.begin({
+    site: siteWith({ batch: [1], health: [{ name: 'api', http, hold_seconds: 0, patience_seconds: 0 }] }),
+    fate: (node, phase) => {
+      if (node === 'n2' && phase === 'deploy') state.status = 503;
+      // the gate is asked again while it is at work
+      return { looks: node === 'n2' && phase === 'deploy' ? 1_000_000 : 1 };
+    },
+  });
+  const { held } = await actionBecomes(actions.api.context, id, isHeld);
+  expect(held).toMatch(
+    /^paused by itself: group workers: health gate api is not good since .*: HTTP 503; unpause asks it again$/,
+  );
+  expect(preparesOf(world.begun)).toEqual(['prepare n1', 'prepare n2']);
+  const [row] = await actions.api.context.db.select().from(siteActions).where(eq(siteActions.id, id));
+  expect(row?.needs).toBe(workOfGates);
+  state.status = 200;
+  await actions.control(id, 'unpause');
+  life.nudge();
+  await actionBecomes(actions.api.context, id, ({ heldSince }) => heldSince === null);
+  await actions.control(id, 'stop');
+  expect((await actions.ended(id)).state).toBe('aborted');
 });
 
 test('several failures of one cause pause it; a release that does not know rollouts can not run it', async () => {

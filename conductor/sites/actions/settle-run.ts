@@ -1,6 +1,7 @@
 import type { FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { FlowRequest, FlowState } from '#conductor/model/flows/flow-states.ts';
 import { textRemark } from '#conductor/model/remarks/remark.ts';
+import type { GateLooks } from '#conductor/model/site/health-gate.ts';
 import {
   type Decision,
   type GroupRun,
@@ -43,15 +44,17 @@ export function settleRun(
     readonly timeouts: PhaseTimeouts;
     /** Canaries that are no longer in service, with the reason. */
     readonly outOfService?: ReadonlyMap<string, string>;
+    /** Health gates as they were seen. */
+    readonly looks?: GateLooks;
   },
 ): Settled {
-  const { request, now, timeouts, outOfService = new Map() } = options;
+  const { request, now, timeouts, outOfService = new Map(), looks = new Map() } = options;
   if (request === 'abort') return stopRun(run, now);
   const taken: Decision[] = [];
   let settled = run;
   for (let round = 0; ; round += 1) {
     const paused = request === 'hold' || pauseIn(taken) !== undefined;
-    const decisions = decideGroups(settled, now, timeouts, { paused, outOfService });
+    const decisions = decideGroups(settled, now, timeouts, { paused, outOfService, looks });
     if (decisions.length === 0) break;
     if (round === maximumRounds) throw new AppError('internal', `decide on groups: no end after ${round} rounds`);
     settled = applyDecisions(settled, decisions, now);

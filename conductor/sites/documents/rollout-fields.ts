@@ -3,6 +3,7 @@ import { expectedMessage } from '#conductor/model/expected.ts';
 import { isRolledOut, type RolloutRules, weekdays } from '#conductor/model/site/rollout.ts';
 import type { SiteFault } from '#conductor/model/site/site-report.ts';
 import type { GroupDefinition } from '#conductor/model/site/site-run.ts';
+import { healthGates, sameGateFaults } from '#conductor/sites/documents/health-gates.ts';
 import { fieldFault, namesThereAre, shownText, strictObject } from '#conductor/sites/documents/schema-faults.ts';
 import type { SiteDocument } from '#conductor/sites/site.ts';
 import { isTimeZone } from '#conductor/sites/strategy/rollout/window.ts';
@@ -72,6 +73,7 @@ export const rolloutFields = {
       error: 'must not be the same time as from: nothing would ever begin',
     })
     .exactOptional(),
+  health: healthGates.exactOptional(),
 };
 
 function isNodeCount(given: number | string): boolean {
@@ -85,10 +87,11 @@ export function rolloutFaults(
   index: number,
 ): SiteFault[] {
   const path = (field: string): PropertyKey[] => ['data', 'groups', index, field];
-  if (group.deploy_as_prepared !== false || !isRolledOut(group)) return [];
+  const faults = sameGateFaults(document, group.health ?? [], path('health'));
+  if (group.deploy_as_prepared !== false || !isRolledOut(group)) return faults;
   const message =
-    'must not be false beside canary, batch, max_unavailable or window, which deploy each node as it is prepared';
-  return [fieldFault(document, path('deploy_as_prepared'), message, 'InvalidValue')];
+    'must not be false beside canary, batch, max_unavailable, window or health, which deploy each node as it is prepared';
+  return [...faults, fieldFault(document, path('deploy_as_prepared'), message, 'InvalidValue')];
 }
 
 /**

@@ -72,13 +72,18 @@ test('a rollout in short and in full', () => {
   });
   const window = `{from: "22:00", to: "05:00", days: [fri], zone: Europe/Berlin}`;
   const full = `batch: [1, 5, 25%], max_unavailable: [20%, {nodes: 1, per: rack}],
-    order: {by: rack, manner: spread}, pause_on: {failed_nodes: 3, same_cause: 2}, window: ${window}`;
+    order: {by: rack, manner: spread}, pause_on: {failed_nodes: 3, same_cause: 2}, window: ${window},
+    health: [{name: api, http: "https://api.example/healthz", hold_seconds: 60, patience_seconds: 0}, {tcp: "[2001:db8::1]:22"}]`;
   expect(rules(full)).toMatchObject({
     batch: [1, 5, '25%'],
     max_unavailable: [{ nodes: '20%' }, { nodes: 1, per: 'rack' }],
     order: { by: 'rack', manner: 'spread' },
     pause_on: { failed_nodes: 3, same_cause: 2 },
     window: { from: '22:00', to: '05:00', days: ['fri'], zone: 'Europe/Berlin' },
+    health: [
+      { name: 'api', http: 'https://api.example/healthz', hold_seconds: 60, patience_seconds: 0 },
+      { name: '[2001:db8::1]:22', tcp: '[2001:db8::1]:22', hold_seconds: 0, patience_seconds: 60 },
+    ],
   });
 });
 
@@ -106,7 +111,7 @@ max_parallel_group: 2
         "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[0].depends_on: depends_on is missing; it must be a list of group names, [] for none",
         "Error UnknownField DeploymentStrategy deployment-strategy data.groups[0].selectors[0].node_label: node_label is not known here; did you mean node_labels?; there are node_names, node_tags, node_labels, rack_names",
         "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[0].selectors[1].node_tags: node_tags must be a list of tags (given: "web")",
-        "Error UnknownField DeploymentStrategy deployment-strategy data.groups[0].critcal: critcal is not known here; did you mean critical?; there are name, critical, depends_on, selectors, success_criteria, max_parallel_nodes, deploy_as_prepared, prepare_timeout, deploy_timeout, canary, batch, max_unavailable, order, pause_on, window",
+        "Error UnknownField DeploymentStrategy deployment-strategy data.groups[0].critcal: critcal is not known here; did you mean critical?; there are name, critical, depends_on, selectors, success_criteria, max_parallel_nodes, deploy_as_prepared, prepare_timeout, deploy_timeout, canary, batch, max_unavailable, order, pause_on, window, health",
         "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[1].name: name must be text: put it into quotes (given: 3)",
         "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[1].critical: critical must be true or false (given: "perhaps")",
         "Error InvalidValue DeploymentStrategy deployment-strategy data.groups[1].depends_on: depends_on must be a list of group names, [] for none",
@@ -140,6 +145,15 @@ max_parallel_group: 2
       'canary: {nodes: 2}',
       'max_unavailable: {nodes: 1, per: "label:pdu"}',
       'health: {tcp: "a:1"}',
+      'health: []',
+      'health: [{}]',
+      'health: [{tcp: "a:1", http: "http://a/"}]',
+      'health: [{tcp: a}, {tcp: "a:70000"}, {tcp: "a b:1"}]',
+      'health: [{http: "ftp://a/"}]',
+      'health: [{tcp: "a:1", hold_seconds: -1, patience_seconds: 90000}]',
+      'health: [{tcp: "a:1"}, {tcp: "a:1"}]',
+      'health: [{tcp: "a:1", kubernetes: ready}]',
+      'health: [{tcp: "a:1"}], deploy_as_prepared: false',
     ];
     expect(
       wrong.flatMap((each) => rules(each).map((text) => text.slice(text.indexOf('data.groups[0].') + 15))),
@@ -160,10 +174,22 @@ max_parallel_group: 2
         "window.zone: zone must be a time zone such as Europe/Berlin (given: "Mars/Olympus")",
         "window.days: days must be a list of days: mon, tue, wed, thu, fri, sat, sun",
         "window.to: to must not be the same time as from: nothing would ever begin (given: "05:00")",
-        "deploy_as_prepared: deploy_as_prepared must not be false beside canary, batch, max_unavailable or window, which deploy each node as it is prepared",
+        "deploy_as_prepared: deploy_as_prepared must not be false beside canary, batch, max_unavailable, window or health, which deploy each node as it is prepared",
         "canary.nodes: nodes must not be more than the group has nodes, which are 1 (given: 2)",
         "max_unavailable: max_unavailable names label pdu, which no node has; there are none",
-        "health: health is not known here; there are name, critical, depends_on, selectors, success_criteria, max_parallel_nodes, deploy_as_prepared, prepare_timeout, deploy_timeout, canary, batch, max_unavailable, order, pause_on, window",
+        "health: health must be a list of 1 to 16 gates",
+        "health: health must be a list of 1 to 16 gates",
+        "health[0]: health[0] must have one of http, tcp",
+        "health[0]: health[0] must have one of http, tcp",
+        "health[0].tcp: tcp must be a host and a port, such as api.example:6443 (given: "a")",
+        "health[1].tcp: tcp must be a host and a port, such as api.example:6443 (given: "a:70000")",
+        "health[2].tcp: tcp must be a host and a port, such as api.example:6443 (given: "a b:1")",
+        "health[0].http: http must be an http:// or https:// URL without a login (given: "ftp://a/")",
+        "health[0].hold_seconds: hold_seconds must be a whole number of seconds, from 0 to 86400 (given: -1)",
+        "health[0].patience_seconds: patience_seconds must be a whole number of seconds, from 0 to 86400 (given: 90000)",
+        "health[1].name: name must be of this gate alone (given: "a:1", again)",
+        "health[0].kubernetes: kubernetes is not known here; there are name, http, tcp, hold_seconds, patience_seconds",
+        "deploy_as_prepared: deploy_as_prepared must not be false beside canary, batch, max_unavailable, window or health, which deploy each node as it is prepared",
       ]
     `);
     expect(wrong.filter((each) => rules(each).length === 0)).toEqual([]);

@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { GateLooks } from '#conductor/model/site/health-gate.ts';
 import { isRolledOut } from '#conductor/model/site/rollout.ts';
 import {
   type Decision,
@@ -10,6 +12,7 @@ import {
 } from '#conductor/model/site/site-run.ts';
 import { isFinal } from '#conductor/model/site/transitions.ts';
 import { groupOf, nodeOf, type RunDraft } from '#conductor/sites/strategy/apply-decisions.ts';
+import { endedHere, lookAtGates } from '#conductor/sites/strategy/rollout/look-at-gates.ts';
 import { takeTurns } from '#conductor/sites/strategy/rollout/take-turns.ts';
 import { whyPause } from '#conductor/sites/strategy/rollout/why-pause.ts';
 import { describeMisses, judgeCriteria, type Tally } from '#conductor/sites/strategy/success-criteria.ts';
@@ -21,6 +24,7 @@ interface Scene {
   readonly timeouts: PhaseTimeouts;
   readonly paused: boolean;
   readonly outOfService: ReadonlyMap<string, string>;
+  readonly looks: GateLooks;
   /** Notes a decision, which holds from then on. */
   readonly emit: (decision: Decision) => void;
 }
@@ -72,7 +76,22 @@ function deploy(scene: Scene, group: GroupRun, survey: MemberSurvey): void {
   }
   const tally = { members: group.members.length, succeeded: survey.haveSucceeded };
   if (judgeCriteria(criteria, tally).length > 0) endMissed(scene, name, { phase: 'deploy', tally });
-  else scene.emit({ kind: 'end group', group: name, stage: 'success', misses: [] });
+  else if (isHealthy(scene, group)) scene.emit({ kind: 'end group', group: name, stage: 'success', misses: [] });
+}
+
+/** Whether the gates let a group that has begun nodes be a success; else it waits for them, or the action pauses. */
+function isHealthy({ draft, now, paused, looks, emit }: Scene, group: GroupRun): boolean {
+  const { rollout, definition } = group;
+  const nodes = (name: string): NodeRun => nodeOf(draft, name);
+  if (!rollout || definition.health === undefined || endedHere(group, nodes) === 0) return true;
+  if (paused) return false;
+  const { verdict, decisions } = lookAtGates({ group, rollout, nodeOf: nodes, now, looks });
+  for (const decision of decisions) emit(decision);
+  if (verdict.isGood) return true;
+  const { why: reason, pauses } = verdict;
+  if (pauses) emit({ kind: 'pause', group: definition.name, reason });
+  else if (!isDeepStrictEqual(rollout.waits, reason)) emit({ kind: 'wait', group: definition.name, reason });
+  return false;
 }
 
 /** Pauses the action where more would follow; without that the group's criteria say the same at its end. */
@@ -90,13 +109,13 @@ function pauseAfterFailures({ draft, paused, emit }: Scene, group: GroupRun): vo
 
 /** Nodes whose turn it is, and the decisions that go with it. */
 function mayPrepare(
-  { draft, now, outOfService, emit }: Scene,
+  { draft, now, outOfService, looks, emit }: Scene,
   group: GroupRun,
   survey: MemberSurvey,
 ): readonly string[] {
   if (!group.rollout || !isRolledOut(group.definition)) return survey.untouched;
   const nodes = (name: string): NodeRun => nodeOf(draft, name);
-  const turns = takeTurns({ group, rollout: group.rollout, nodeOf: nodes, now, outOfService });
+  const turns = takeTurns({ group, rollout: group.rollout, nodeOf: nodes, now, outOfService, looks });
   for (const decision of turns.decisions) emit(decision);
   return turns.nodes;
 }

@@ -10,7 +10,7 @@ import {
   type SiteRun,
 } from '#conductor/model/site/site-run.ts';
 import { requireTransition } from '#conductor/model/site/transitions.ts';
-import { wasDeployedBefore } from '#conductor/sites/strategy/rollout/take-turns.ts';
+import { wasDeployedBefore } from '#conductor/sites/strategy/rollout/begun-here.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /**
@@ -131,6 +131,10 @@ export function applyToDraft(draft: RunDraft, decision: Decision, now: number): 
     case 'canaries': {
       const watched = decision.are === 'passed' ? undefined : { nodes: decision.nodes, since: now };
       change(changeRollout(group, watched ? { watched } : { watched, canariesPassed: true }));
+      return;
+    }
+    case 'settled': {
+      change(changeRollout(group, { settled: { nodes: decision.nodes, at: now } }));
       return;
     }
     case 'wait': {

@@ -16,6 +16,14 @@ const nodeNames = Array.from({ length: 8 }, (_, index) => `n${index}`);
 /** Absent in one of two cases. */
 const maybe = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: undefined, freq: 2 });
 
+const anyGate = (name: string) =>
+  fc.record({
+    name: fc.constant(name),
+    http: fc.constant('http://api.example/'),
+    hold_seconds: fc.nat({ max: 3 }),
+    patience_seconds: fc.nat({ max: 3 }),
+  });
+
 const anyGroup = fc.record({
   critical: fc.boolean(),
   depends_on: fc.array(fc.nat({ max: 5 }), { maxLength: 2 }),
@@ -47,6 +55,11 @@ const anyGroup = fc.record({
   order: maybe(fc.record({ by: fc.constantFrom('rack', 'label:pdu'), manner: fc.constantFrom('together', 'spread') })),
   pause_on: maybe(
     fc.record({ failed_nodes: fc.constantFrom<number | string>(1, 2, '50%'), same_cause: fc.constant(2) }),
+  ),
+  health: maybe(
+    fc
+      .uniqueArray(fc.constantFrom('api', 'db'), { minLength: 1 })
+      .chain((names) => fc.tuple(...names.map((name) => anyGate(name)))),
   ),
   prepare_timeout: maybe(fc.integer({ min: 1, max: 4 })),
   deploy_timeout: maybe(fc.integer({ min: 1, max: 4 })),
@@ -84,6 +97,15 @@ const anyFates = fc
     return (phase === 'prepare' ? prepare : deploy) ?? { state: 'done' as const };
   });
 
+/** Answers of gates by beat, over and over; they are good at last, so that each run ends. */
+const anyAnswers = fc.array(fc.constantFrom('good', 'bad', 'none'), { minLength: 1, maxLength: 12 }).map(
+  (answers): NonNullable<Simulation['gate']> =>
+    (gate, beat) => {
+      const answer = beat > 200 ? 'good' : answers[(beat + gate.length) % answers.length];
+      return answer === 'none' ? undefined : { isGood: answer === 'good', said: `${answer}` };
+    },
+);
+
 const timeouts = { prepare: 5, deploy: 5 };
 const groupIn = (run: SiteRun, name: string) => {
   const group = run.groups.find(({ definition }) => definition.name === name);
@@ -95,7 +117,7 @@ const anySite = siteOf(6);
 
 const assertAll = (check: (start: SiteRun, simulation: Simulation) => void, sites = anySite) => {
   fc.assert(
-    fc.property(sites, anyFates, (start, outcome) => check(start, { outcome, timeouts })),
+    fc.property(sites, anyFates, anyAnswers, (start, outcome, gate) => check(start, { outcome, timeouts, gate })),
     { numRuns: 300 },
   );
 };
@@ -190,10 +212,11 @@ test('decisions that are applied never come again; the same run is decided the s
   assertAll((start, simulation) => {
     simulateSite(start, {
       ...simulation,
-      watch: (stored, decisions, now, paused) => {
-        expect(decideGroups(structuredClone(stored), now, timeouts, { paused })).toEqual(decisions);
+      watch: (stored, decisions, now, paused, looks) => {
+        expect(decideGroups(structuredClone(stored), now, timeouts, { paused, looks })).toEqual(decisions);
         const isPaused = paused || decisions.some(({ kind }) => kind === 'pause');
-        expect(decideGroups(applyDecisions(stored, decisions, now), now, timeouts, { paused: isPaused })).toEqual([]);
+        const after = applyDecisions(stored, decisions, now);
+        expect(decideGroups(after, now, timeouts, { paused: isPaused, looks })).toEqual([]);
       },
     });
   });
@@ -299,3 +322,65 @@ function hasFailedMuch(run: SiteRun, { definition, members, rollout }: GroupRun)
     run.nodes.get(name)?.status === 'failure' && rollout?.excused.includes(name) !== true;
   return most !== undefined && members.filter(isFailed).length >= countOf(most, members.length);
 }
+
+test('nothing begins, and no group is a success, beside a gate that was never good, is not, or not for long enough', () => {
+  const violations: unknown[] = [];
+  const seen = { begins: 0, ends: 0 };
+  assertAll((start, simulation) => {
+    const good = new Map<string, number>();
+    simulateSite(start, {
+      ...simulation,
+      // a history of its own: a gate has to be good at each beat since
+      gate: (gate, beat) => {
+        const answer = simulation.gate?.(gate, beat);
+        if (answer?.isGood === false) good.delete(gate);
+        else if (answer && !good.has(gate)) good.set(gate, beat * 1000);
+        return answer;
+      },
+      watch: (stored, decisions, now, paused) => {
+        if (paused) good.clear();
+        for (const each of decisions) {
+          const isBegin = each.kind === 'begin' && each.phase === 'prepare';
+          if (!isBegin && !(each.kind === 'end group' && each.stage === 'success')) continue;
+          const { definition, rollout } = groupIn(applyDecisions(stored, decisions, now), each.group);
+          if (!definition.health || (!isBegin && (rollout?.settled?.nodes ?? 0) === 0)) continue;
+          seen[isBegin ? 'begins' : 'ends'] += 1;
+          violations.push(
+            ...definition.health.filter(
+              ({ name, hold_seconds: hold }) =>
+                now < Math.max(good.get(name) ?? Infinity, rollout?.settled?.at ?? 0) + hold * 1000,
+            ),
+          );
+        }
+      },
+    });
+  }, siteOf(1));
+  expect(violations).toEqual([]);
+  expect(Math.min(seen.begins, seen.ends)).toBeGreaterThan(0);
+});
+
+test('a gate that is bad for longer than its patience pauses the action, and no earlier', () => {
+  const pauses: { reason: string; looks: readonly string[] }[] = [];
+  assertAll((start, simulation) => {
+    simulateSite(start, {
+      ...simulation,
+      watch: (stored, decisions, now, paused, looks) => {
+        for (const { definition, stage } of paused ? [] : stored.groups) {
+          const gates = definition.health ?? [];
+          const late = gates.filter(({ name, patience_seconds: patience }) => {
+            const look = looks.get(definition.name)?.get(name);
+            return look?.state === 'bad' && now >= look.since + patience * 1000;
+          });
+          const pause = decisions.find((each) => each.kind === 'pause' && each.group === definition.name);
+          const reason = pause?.kind === 'pause' ? pause.reason.code : 'none';
+          if (reason === 'gate-bad' && late.length === 0) pauses.push({ reason, looks: [] });
+          const begins = decisions.filter((each) => each.kind === 'begin' && each.group === definition.name);
+          const isNew = begins.some((each) => each.kind === 'begin' && each.phase === 'prepare');
+          if (late.length > 0 && stage === 'preparing' && isNew)
+            pauses.push({ reason, looks: late.map(({ name }) => name) });
+        }
+      },
+    });
+  }, siteOf(1));
+  expect(pauses).toEqual([]);
+});

@@ -1,3 +1,4 @@
+import type { GateLooks } from '#conductor/model/site/health-gate.ts';
 import {
   type Decision,
   type GroupRun,
@@ -15,6 +16,8 @@ export interface DecideOptions {
   readonly paused?: boolean;
   /** Canaries that are watched and are no longer in service, with the reason. */
   readonly outOfService?: ReadonlyMap<string, string>;
+  /** Health gates as they were seen; one without a look is not good. */
+  readonly looks?: GateLooks;
 }
 
 /**
@@ -30,7 +33,7 @@ export function decideGroups(
   run: SiteRun,
   now: number,
   timeouts: PhaseTimeouts,
-  { paused = false, outOfService = new Map() }: DecideOptions = {},
+  { paused = false, outOfService = new Map(), looks = new Map() }: DecideOptions = {},
 ): Decision[] {
   const draft = draftOf(run);
   const decisions: Decision[] = [];
@@ -39,7 +42,7 @@ export function decideGroups(
     decisions.push(decision);
     if (decision.kind === 'pause') scene.paused = true;
   };
-  const scene = { draft, now, timeouts, paused, outOfService, emit };
+  const scene = { draft, now, timeouts, paused, outOfService, looks, emit };
   for (let known = -1; known < decisions.length; ) {
     known = decisions.length;
     for (const { definition } of draft.run.groups) {

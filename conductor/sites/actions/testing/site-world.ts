@@ -4,6 +4,7 @@ import { textRemark } from '#conductor/model/remarks/remark.ts';
 import type { NodeOutcome, NodePhase, Strategy } from '#conductor/model/site/site-run.ts';
 import type { SiteOperations } from '#conductor/sites/actions/action-work.ts';
 import { defaultSettings } from '#conductor/sites/documents/configuration-document.ts';
+import { askGate } from '#conductor/sites/gates/ask-gate.ts';
 import type { NodeReport } from '#conductor/sites/nodes/node-order.ts';
 import type { Site, SiteNode } from '#conductor/sites/site.ts';
 import type { SelectableNode } from '#conductor/sites/strategy/select-nodes.ts';
@@ -57,10 +58,15 @@ export interface WorldOptions {
   readonly verify?: (node: string) => NodeReport;
   /** Says of a canary why it is no longer in service; default: it is. */
   readonly outOfService?: (node: string) => string | undefined;
+  /** Answers of health gates; default: what is asked in truth. */
+  readonly askGate?: SiteOperations['askGate'];
 }
 
 /** A site's machines, which outlive conductors: what was begun goes on, and is known again. */
-export function createWorld(db: ConductorContext['db'], { site, fate, verify, outOfService }: WorldOptions): SiteWorld {
+export function createWorld(
+  db: ConductorContext['db'],
+  { site, fate, verify, outOfService, askGate: ask = askGate }: WorldOptions,
+): SiteWorld {
   const begun: Step[] = [];
   const violations: string[] = [];
   const looks = new Map<Step, number>();
@@ -97,6 +103,7 @@ export function createWorld(db: ConductorContext['db'], { site, fate, verify, ou
         }),
       );
     },
+    askGate: ask,
     verifyNodes: (_context, { names }) => report(names),
     relabelNodes: (_context, { names }) => report(names),
     findOutOfService: (_db, names) =>

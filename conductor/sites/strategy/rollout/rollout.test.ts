@@ -176,6 +176,92 @@ test('order: a rack after the other, or one of each in turn', () => {
   expect(order('together', 'label:pdu')).toEqual(['n6', 'n4', 'n2', 'n5', 'n3', 'n1']);
 });
 
+describe('health gates', () => {
+  const gate = { name: 'api', http: 'http://api.example/', hold_seconds: 0, patience_seconds: 3 };
+  const [good, bad] = [
+    { isGood: true, said: 'HTTP 200' },
+    { isGood: false, said: 'HTTP 503' },
+  ];
+
+  test('nothing begins before a gate has been asked, and has been good for its time', () => {
+    const { log, pauses } = simulate(
+      { health: [{ ...gate, hold_seconds: 5 }] },
+      { gate: (_name, beat) => (beat < 3 ? undefined : good) },
+    );
+    expect(log.slice(0, 4)).toEqual([
+      'g: preparing',
+      'g: health gate api, which has not been asked yet',
+      'g: health gate api, good since 1970-01-01T00:00:03.000Z, to stay so for 5 s',
+      'g: waits no longer',
+    ]);
+    expect(pauses).toBe(0);
+  });
+
+  test('it must be good for its time after each batch, and before the group is a success', () => {
+    const began: string[] = [];
+    const { log } = simulate(
+      { health: [{ ...gate, hold_seconds: 10 }], batch: [3] },
+      {
+        watch: (_run, decisions, now) => {
+          for (const each of decisions) {
+            if (each.kind === 'begin' || each.kind === 'end group') began.push(`${now / 1000} s: ${each.kind}`);
+          }
+        },
+      },
+    );
+    expect(began).toEqual(['11 s: begin', '12 s: begin', '23 s: begin', '24 s: begin', '35 s: end group']);
+    expect(log).toContain('g: 3 nodes ended');
+  });
+
+  test('one that turns bad holds the rest at once, and pauses the action after its patience; then it is asked again', () => {
+    const { log, pauses } = simulate(
+      { health: [gate], batch: [2] },
+      { gate: (_name, beat) => (beat >= 2 && beat < 12 ? bad : good) },
+    );
+    expect(begins(log)).toEqual(['prepare g: n1 n2', 'prepare g: n3 n4', 'prepare g: n5 n6']);
+    expect(log.indexOf('prepare g: n3 n4')).toBeGreaterThan(
+      log.indexOf(
+        'g: health gate api, not good since 1970-01-01T00:00:02.000Z: HTTP 503; unless it is good again by 1970-01-01T00:00:05.000Z the action pauses',
+      ),
+    );
+    const reason =
+      'g: pauses (health gate api is not good since 1970-01-01T00:00:02.000Z: HTTP 503; unpause asks it again)';
+    expect(log).toContain(reason);
+    // each pause asks again, and is patient again
+    expect(pauses).toBe(2);
+  });
+
+  test('one that is bad for less than its patience pauses nothing', () => {
+    expect(simulate({ health: [gate] }, { gate: (_name, beat) => (beat % 3 === 2 ? good : bad) }).pauses).toBe(0);
+  });
+
+  test('of several each must be good; nobody asks while the window is closed', () => {
+    const asked = new Set<string>();
+    const { log } = simulate(
+      { health: [gate, { ...gate, name: 'db' }], window: { from: '00:05', to: '23:00', zone: 'UTC' } },
+      {
+        beatMs: 60_000,
+        gate: (name, beat) => {
+          asked.add(`${name} ${beat < 5 ? 'before' : 'then'}`);
+          return name === 'db' && beat < 7 ? undefined : good;
+        },
+      },
+    );
+    expect([...asked]).toEqual(['api then', 'db then']);
+    expect(log.indexOf('g: health gate db, which has not been asked yet')).toBeLessThan(
+      log.indexOf('prepare g: n1 n2 n3 n4 n5 n6'),
+    );
+  });
+
+  test('a group whose nodes were all deployed before ends without them', () => {
+    const group = { name: 'g', critical: false, depends_on: [], selectors: [], health: [gate] };
+    const start = planSite({ nodes, strategy: { name: 's', groups: [group], max_parallel_groups: 1 } });
+    const deployed = { status: 'success' as const, reason: newRemark('deployed-already') };
+    const run = { ...start, nodes: new Map([...nodes.keys()].map((name) => [name, deployed])) };
+    expect(simulateSite(run, { gate: () => bad }).pauses).toBe(0);
+  });
+});
+
 describe('a window', () => {
   const at = (text: string) => Date.parse(text);
   const berlin: RolloutWindow = { from: '22:00', to: '05:00', days: ['fri'], zone: 'Europe/Berlin' };

@@ -1,8 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Remark } from '#conductor/model/remarks/remark.ts';
 import { newRemark } from '#conductor/model/remarks/remark-words.ts';
+import type { GateLooks } from '#conductor/model/site/health-gate.ts';
 import { countOf, type OutLimit, type Rollout } from '#conductor/model/site/rollout.ts';
 import type { Decision, GroupRun, NodeRun } from '#conductor/model/site/site-run.ts';
+import { hasEnded, isBegunHere, isOut, isUntouched } from '#conductor/sites/strategy/rollout/begun-here.ts';
+import { lookAtGates } from '#conductor/sites/strategy/rollout/look-at-gates.ts';
 import { describeWindow, isOpen } from '#conductor/sites/strategy/rollout/window.ts';
 
 /** A group under way, as its rollout sees it. */
@@ -14,6 +17,7 @@ export interface RolloutScene {
   readonly now: number;
   /** Canaries that are no longer in service, with the reason. */
   readonly outOfService: ReadonlyMap<string, string>;
+  readonly looks: GateLooks;
 }
 
 /** Result of a look at a group's turn. */
@@ -31,7 +35,7 @@ interface Part {
 
 /**
  * Decides which nodes of a group may be begun now: within its window, canaries before all others, batch by batch, within
- * its limits of nodes that are out. Nodes that turn out to be deployed already count for nothing. Pure.
+ * its limits of nodes that are out, while its health gates are good. Nodes that turn out to be deployed already count for nothing. Pure.
  * @returns decisions: the canaries' state, and the reason for waiting where it has changed
  */
 export function takeTurns(scene: RolloutScene): Turns {
@@ -44,8 +48,15 @@ export function takeTurns(scene: RolloutScene): Turns {
     const reason = newRemark('canary-lost', { node: lost, why: scene.outOfService.get(lost) ?? '' });
     return { nodes: [], decisions: [{ kind: 'pause', group: name, reason, lost }] };
   }
-  const noted = canaries?.noted ?? [];
-  const part = untouched.length === 0 ? { nodes: [] } : withinRules(scene, untouched, canaries);
+  const { verdict, decisions } = gatesNow(scene);
+  if (!verdict.isGood && verdict.pauses) {
+    return { nodes: [], decisions: [...decisions, { kind: 'pause', group: name, reason: verdict.why }] };
+  }
+  const noted = [...decisions, ...(canaries?.noted ?? [])];
+  const free = untouched.length === 0 ? { nodes: [] } : withinRules(scene, untouched, canaries);
+  // a gate that is only held keeps those that could begin; one that is not good is named whatever else holds
+  const isKept = !verdict.isGood && untouched.length > 0 && (free.nodes.length > 0 || verdict.why.code !== 'gate-held');
+  const part: Part = isKept ? { nodes: [], waits: verdict.why } : free;
   const isStuck = part.nodes.length === 0 && part.waits?.code === 'rollout-out' && !isAnyAtWork(scene);
   if (isStuck) return { nodes: [], decisions: [...noted, { kind: 'pause', group: name, reason: stuck(scene) }] };
   if (isDeepStrictEqual(part.waits, rollout.waits)) return { nodes: part.nodes, decisions: noted };
@@ -63,6 +74,14 @@ function withinRules(scene: RolloutScene, untouched: readonly string[], canaries
   const allowed = withinLimits(scene, first.nodes === undefined ? untouched : untouched.slice(0, first.nodes));
   const waits = allowed.waits ?? (allowed.nodes.length < untouched.length ? first.waits : undefined);
   return { nodes: allowed.nodes, ...(waits === undefined ? {} : { waits }) };
+}
+
+/** Outside of its window nothing begins, and nobody asks the gates. */
+function gatesNow(scene: RolloutScene): ReturnType<typeof lookAtGates> {
+  const { window, health } = scene.group.definition;
+  return health && window && !isOpen(window, scene.now)
+    ? { verdict: { isGood: true }, decisions: [] }
+    : lookAtGates(scene);
 }
 
 /** Number of nodes that may be begun; absent = all. */
@@ -195,30 +214,4 @@ function stuck({ group, rollout, nodeOf }: RolloutScene): Remark {
 
 function isAnyAtWork({ group, nodeOf }: RolloutScene): boolean {
   return group.members.some((name) => nodeOf(name).work !== undefined || nodeOf(name).status === 'prepared');
-}
-
-function isUntouched({ status, work }: NodeRun): boolean {
-  return status === 'not_started' && work === undefined;
-}
-
-function hasEnded({ status }: NodeRun): boolean {
-  return status === 'success' || status === 'failure';
-}
-
-/** Whether the action has begun something with it: a node that was deployed before it proves nothing, and is not out. */
-function isBegunHere(node: NodeRun): boolean {
-  const isOthers = node.work === undefined && node.reason?.code === 'deployed-already-now';
-  return !isUntouched(node) && !wasDeployedBefore(node) && !isOthers;
-}
-
-function isOut(node: NodeRun, isExcused: boolean): boolean {
-  if (node.status === 'failure') return !isExcused;
-  return isBegunHere(node) && !hasEnded(node);
-}
-
-const deployedBefore: readonly (string | undefined)[] = ['deployed-already', 'outdated', 'deployed-elsewhere'];
-
-/** Recognizes a node that the site had deployed before the action. */
-export function wasDeployedBefore({ work, reason }: NodeRun): boolean {
-  return work === undefined && deployedBefore.includes(reason?.code);
 }

@@ -1,9 +1,12 @@
 import { textRemark } from '#conductor/model/remarks/remark.ts';
 import { describeRemark } from '#conductor/model/remarks/remark-words.ts';
+import type { GateLook, GateLooks } from '#conductor/model/site/health-gate.ts';
 import { watchedCanaries } from '#conductor/model/site/rollout.ts';
 import type { Decision, NodeOutcome, NodePhase, PhaseTimeouts, SiteRun } from '#conductor/model/site/site-run.ts';
 import { applyDecisions, applyOutcomes } from '#conductor/sites/strategy/apply-decisions.ts';
 import { decideGroups, hasEnded } from '#conductor/sites/strategy/decide.ts';
+import { addAnswer, type GateAnswer } from '#conductor/sites/strategy/rollout/judge-gates.ts';
+import { gatesToAsk } from '#conductor/sites/strategy/rollout/look-at-gates.ts';
 
 export interface Simulation {
   /** Decides what becomes of a node's phase, and how many beats it takes. Default: done at once. */
@@ -11,11 +14,19 @@ export interface Simulation {
   readonly timeouts?: PhaseTimeouts;
   readonly beatMs?: number;
   /** Sees each beat: the run as it was stored, and what was decided on it. */
-  readonly watch?: (run: SiteRun, decisions: readonly Decision[], now: number, paused: boolean) => void;
+  readonly watch?: (
+    run: SiteRun,
+    decisions: readonly Decision[],
+    now: number,
+    paused: boolean,
+    looks: GateLooks,
+  ) => void;
   /** The conductor dies there before its decisions are recorded; the next one reads the run from the database. */
   readonly diesAt?: (beat: number) => boolean;
   /** Says of canaries why they are no longer in service; default: they are. */
   readonly outOfService?: (beat: number) => ReadonlyMap<string, string>;
+  /** Answers a gate's question at each beat; absent = it has not been asked. Default: it is good. */
+  readonly gate?: (gate: string, beat: number) => GateAnswer | undefined;
 }
 
 export interface Simulated {
@@ -37,6 +48,8 @@ export function simulateSite(start: SiteRun, simulation: Simulation = {}): Simul
   const log: string[] = [];
   const begun: { node: string; phase: NodePhase; group: string }[] = [];
   const restsAt = new Map<string, number>();
+  const ask = simulation.gate ?? (() => ({ isGood: true, said: 'HTTP 200' }));
+  let looks: GateLooks = new Map();
   let run = start;
   let paused = false;
   let pauses = 0;
@@ -50,11 +63,13 @@ export function simulateSite(start: SiteRun, simulation: Simulation = {}): Simul
     const watched = watchedCanaries(run.groups);
     const said = simulation.outOfService?.(beat) ?? new Map<string, string>();
     const outOfService = new Map([...said].filter(([name]) => watched.includes(name)));
-    const decisions = decideGroups(run, now, timeouts, { paused, outOfService });
-    simulation.watch?.(run, decisions, now, paused);
+    looks = paused ? new Map() : lookAgain(looks, run, { now, ask: (gate) => ask(gate, beat) });
+    const decisions = decideGroups(run, now, timeouts, { paused, outOfService, looks });
+    simulation.watch?.(run, decisions, now, paused, looks);
     if (decisions.some(({ kind }) => kind === 'pause')) {
       paused = true;
       pauses += 1;
+      looks = new Map();
     }
     run = applyDecisions(run, decisions, now);
     for (const decision of decisions) {
@@ -83,6 +98,25 @@ export function simulateSite(start: SiteRun, simulation: Simulation = {}): Simul
   throw new Error(`the run has not ended after ${patience} beats`);
 }
 
+/** Asks all gates that decide on something; those that no longer do are forgotten, as their answers are no longer known. */
+function lookAgain(
+  looks: GateLooks,
+  run: SiteRun,
+  { now, ask }: { readonly now: number; readonly ask: (gate: string) => GateAnswer | undefined },
+): GateLooks {
+  return new Map(
+    gatesToAsk(run, now).map(({ group, gates }) => {
+      const seen = gates.flatMap(({ name }): [string, GateLook][] => {
+        const before = looks.get(group)?.get(name);
+        const answer = ask(name);
+        const look = answer ? addAnswer(before, answer, now) : before;
+        return look ? [[name, look]] : [];
+      });
+      return [group, new Map(seen)];
+    }),
+  );
+}
+
 function describe(decision: Decision): string {
   switch (decision.kind) {
     case 'enter stage':
@@ -95,6 +129,8 @@ function describe(decision: Decision): string {
       return `cancel ${decision.group}: ${decision.nodes.join(' ')} (${decision.reason})`;
     case 'canaries':
       return `${decision.group}: canaries ${decision.are}`;
+    case 'settled':
+      return `${decision.group}: ${decision.nodes} nodes ended`;
     case 'wait':
       return `${decision.group}: ${decision.reason ? describeRemark(decision.reason) : 'waits no longer'}`;
     case 'pause':

@@ -1,0 +1,54 @@
+import type { Agent } from 'undici';
+import type { GateQuestion } from '#conductor/model/site/health-gate.ts';
+import type { GateAnswer } from '#conductor/sites/strategy/rollout/judge-gates.ts';
+import { AppError, errorChain } from '#shared/errors/app-error.ts';
+import { askPeerForStatus } from '#shared/peers/ask-peer.ts';
+import { openConnection, splitHostPort } from '#shared/peers/open-connection.ts';
+import { checkOutboundUrl, type OutboundRules, resolveOutbound } from '#shared/peers/outbound-url.ts';
+import { peerLimits } from '#shared/peers/peer-limits.ts';
+
+/** Means that gates are asked with: they lead no further than the rules let them. */
+export interface GateMeans {
+  readonly rules: OutboundRules;
+  /** Dispatcher of the rules (`outboundAgent`). */
+  readonly agent: Agent;
+  readonly signal: AbortSignal;
+  /** Milliseconds until it must have answered; absent = as for every instance. */
+  readonly limitMs?: number;
+}
+
+/** Longest part of an answer that is kept for people. */
+const longestSaid = 300;
+
+/**
+ * Asks a health gate once, within five seconds. Without an answer, or with one that is not understood, it is not good.
+ * @throws only the signal's reason, when that aborts
+ */
+export async function askGate(
+  question: GateQuestion,
+  { rules, agent, signal, limitMs = peerLimits.instance.timeoutMs }: GateMeans,
+): Promise<GateAnswer> {
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(limitMs)]);
+  try {
+    return await askOnce(question, { rules, agent, signal: limit });
+  } catch (error) {
+    signal.throwIfAborted();
+    const why = limit.aborted ? `no answer within ${limitMs / 1000} s` : errorChain(error);
+    return { isGood: false, said: why.slice(0, longestSaid) };
+  }
+}
+
+async function askOnce({ http, tcp }: GateQuestion, { rules, agent, signal }: GateMeans): Promise<GateAnswer> {
+  if (http !== undefined) {
+    const url = checkOutboundUrl('http', http, rules);
+    const status = await askPeerForStatus('instance', url, { who: 'it', method: 'GET', dispatcher: agent, signal });
+    return { isGood: status >= 200 && status < 300, said: `HTTP ${status}` };
+  }
+  if (tcp !== undefined) {
+    const { host, port } = splitHostPort(tcp);
+    const address = await resolveOutbound(host, rules);
+    await openConnection(address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`, signal);
+    return { isGood: true, said: 'connected' };
+  }
+  throw new AppError('not_supported', 'this release does not know what the gate asks');
+}
