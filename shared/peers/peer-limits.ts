@@ -44,6 +44,8 @@ export const peerLimits = {
   webhook: { bytes: 64 * kibibyte, depth: 0, values: 0, timeoutMs: 10_000, code: 'unavailable' },
   /** A deployed instance that is asked whether it is there; only the status is looked at. */
   instance: { bytes: 64 * kibibyte, depth: 0, values: 0, timeoutMs: 5_000, code: 'unavailable' },
+  /** One number, or so many series that somebody sees that the query is wrong. */
+  prometheus: { bytes: mebibyte, depth: 16, values: 20_000, timeoutMs: 5_000, code: 'unavailable' },
   /** Only status and headers are looked at. */
   image: { bytes: 64 * kibibyte, depth: 0, values: 0, timeoutMs: 5_000, code: 'unavailable' },
   /** A manifest, of which registries take 4 MiB, or a token. */

@@ -57,7 +57,7 @@ export const witnessPackages: readonly string[] = [
   'docker-registry', // a registry with disk images
   'skopeo', // fills it, and reads the OCI image
   'umoci', // unpacks it
-  'prometheus', // promtool, for the alert rules
+  'prometheus', // for health gates, and promtool for the alert rules
   'zsh', // completion
   'fish', // the same
   'chromium', // shows the board

@@ -11,12 +11,19 @@ export interface HealthGate extends GateQuestion {
   readonly patience_seconds: number;
 }
 
-/** One of the questions that can be asked: exactly one field of these is given. */
+/** One of the questions that can be asked: exactly one of `http`, `tcp` and `prometheus` is given. */
 export interface GateQuestion {
   /** A URL, whose answer must be below 400. */
   readonly http?: string;
   /** `HOST:PORT`, which must take a connection. */
   readonly tcp?: string;
+  /** URL of a Prometheus, without `/api/v1`, which is asked for the value of `query`. */
+  readonly prometheus?: string;
+  /** Query that gives one number; no series and several are not good. */
+  readonly query?: string;
+  /** Smallest and largest value that is good; a gate of Prometheus has at least one of them. */
+  readonly at_least?: number;
+  readonly at_most?: number;
 }
 
 /** State of a gate as it was seen by the looks so far; without a look there is none. */

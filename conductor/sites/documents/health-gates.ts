@@ -17,6 +17,8 @@ const seconds = z
   .min(0, `must be ${secondsRule}`)
   .max(86_400, `must be ${secondsRule}`);
 
+const threshold = z.number(expectedMessage('a number'));
+
 /** Most gates of one group: each is asked every few seconds. */
 const mostGates = 16;
 const gatesRule = `a list of 1 to ${mostGates} gates`;
@@ -25,10 +27,17 @@ const gate = strictObject({
   name: shownText.max(80, 'must have at most 80 characters').exactOptional(),
   http: z.string(expectedMessage(urlRule)).refine(isPlainUrl, `must be ${urlRule}`).exactOptional(),
   tcp: z.string(expectedMessage(tcpRule)).refine(isHostPort, `must be ${tcpRule}`).exactOptional(),
+  prometheus: z.string(expectedMessage(urlRule)).refine(isPlainUrl, `must be ${urlRule}`).exactOptional(),
+  query: shownText.max(2000, 'must have at most 2000 characters').exactOptional(),
+  at_least: threshold.exactOptional(),
+  at_most: threshold.exactOptional(),
   hold_seconds: seconds.default(0),
   patience_seconds: seconds.default(60),
 })
-  .refine((given) => questionsOf(given).length === 1, 'must have one of http, tcp')
+  .refine((given) => questionsOf(given).length === 1, 'must have one of http, tcp, prometheus')
+  .superRefine((given, context) => {
+    for (const [field, message] of queryFaults(given)) context.addIssue({ code: 'custom', path: [field], message });
+  })
   .transform((given): HealthGate => ({ ...given, name: given.name ?? questionsOf(given)[0] ?? '' }));
 
 export const healthGates = z
@@ -36,8 +45,21 @@ export const healthGates = z
   .min(1, `must be ${gatesRule}`)
   .max(mostGates, `must be ${gatesRule}`);
 
-function questionsOf({ http, tcp }: GateQuestion): string[] {
-  return [http, tcp].filter((each) => each !== undefined);
+/** Lists fields of a query that are missing, contradict each other, or stand beside another question. */
+function queryFaults({ prometheus, query, at_least: least, at_most: most }: GateQuestion): [string, string][] {
+  if (prometheus === undefined) {
+    const stray = Object.entries({ query, at_least: least, at_most: most }).filter(([, value]) => value !== undefined);
+    return stray.map(([field]) => [field, 'must stand beside prometheus, and no other question']);
+  }
+  const missing: [string, string][] = query === undefined ? [['query', 'is missing: it must give one number']] : [];
+  if (least === undefined && most === undefined)
+    missing.push(['at_most', 'is missing; it or at_least must be a number']);
+  if (least === undefined || most === undefined || least <= most) return missing;
+  return [...missing, ['at_least', `must not be more than at_most, which is ${most}: no value would be good`]];
+}
+
+function questionsOf({ http, tcp, prometheus }: GateQuestion): string[] {
+  return [http, tcp, prometheus].filter((each) => each !== undefined);
 }
 
 function isPlainUrl(text: string): boolean {

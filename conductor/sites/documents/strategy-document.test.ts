@@ -73,7 +73,7 @@ test('a rollout in short and in full', () => {
   const window = `{from: "22:00", to: "05:00", days: [fri], zone: Europe/Berlin}`;
   const full = `batch: [1, 5, 25%], max_unavailable: [20%, {nodes: 1, per: rack}],
     order: {by: rack, manner: spread}, pause_on: {failed_nodes: 3, same_cause: 2}, window: ${window},
-    health: [{name: api, http: "https://api.example/healthz", hold_seconds: 60, patience_seconds: 0}, {tcp: "[2001:db8::1]:22"}]`;
+    health: [{name: api, http: "https://api.example/healthz", hold_seconds: 60, patience_seconds: 0}, {tcp: "[2001:db8::1]:22"}, {prometheus: "http://p:9090", query: sum(up), at_least: 0.5}]`;
   expect(rules(full)).toMatchObject({
     batch: [1, 5, '25%'],
     max_unavailable: [{ nodes: '20%' }, { nodes: 1, per: 'rack' }],
@@ -83,6 +83,7 @@ test('a rollout in short and in full', () => {
     health: [
       { name: 'api', http: 'https://api.example/healthz', hold_seconds: 60, patience_seconds: 0 },
       { name: '[2001:db8::1]:22', tcp: '[2001:db8::1]:22', hold_seconds: 0, patience_seconds: 60 },
+      { name: 'http://p:9090', prometheus: 'http://p:9090', query: 'sum(up)', at_least: 0.5 },
     ],
   });
 });
@@ -153,6 +154,10 @@ max_parallel_group: 2
       'health: [{tcp: "a:1", hold_seconds: -1, patience_seconds: 90000}]',
       'health: [{tcp: "a:1"}, {tcp: "a:1"}]',
       'health: [{tcp: "a:1", kubernetes: ready}]',
+      'health: [{prometheus: "http://p:9090"}]',
+      'health: [{prometheus: "p:9090", query: up, at_least: high}]',
+      'health: [{prometheus: "http://p:9090", query: up, at_least: 2, at_most: 1}]',
+      'health: [{tcp: "a:1", query: up, at_most: 1}]',
       'health: [{tcp: "a:1"}], deploy_as_prepared: false',
     ];
     expect(
@@ -179,8 +184,8 @@ max_parallel_group: 2
         "max_unavailable: max_unavailable names label pdu, which no node has; there are none",
         "health: health must be a list of 1 to 16 gates",
         "health: health must be a list of 1 to 16 gates",
-        "health[0]: health[0] must have one of http, tcp",
-        "health[0]: health[0] must have one of http, tcp",
+        "health[0]: health[0] must have one of http, tcp, prometheus",
+        "health[0]: health[0] must have one of http, tcp, prometheus",
         "health[0].tcp: tcp must be a host and a port, such as api.example:6443 (given: "a")",
         "health[1].tcp: tcp must be a host and a port, such as api.example:6443 (given: "a:70000")",
         "health[2].tcp: tcp must be a host and a port, such as api.example:6443 (given: "a b:1")",
@@ -188,7 +193,14 @@ max_parallel_group: 2
         "health[0].hold_seconds: hold_seconds must be a whole number of seconds, from 0 to 86400 (given: -1)",
         "health[0].patience_seconds: patience_seconds must be a whole number of seconds, from 0 to 86400 (given: 90000)",
         "health[1].name: name must be of this gate alone (given: "a:1", again)",
-        "health[0].kubernetes: kubernetes is not known here; there are name, http, tcp, hold_seconds, patience_seconds",
+        "health[0].kubernetes: kubernetes is not known here; there are name, http, tcp, prometheus, query, at_least, at_most, hold_seconds, patience_seconds",
+        "health[0].query: query is missing: it must give one number",
+        "health[0].at_most: at_most is missing; it or at_least must be a number",
+        "health[0].prometheus: prometheus must be an http:// or https:// URL without a login (given: "p:9090")",
+        "health[0].at_least: at_least must be a number (given: "high")",
+        "health[0].at_least: at_least must not be more than at_most, which is 1: no value would be good (given: 2)",
+        "health[0].query: query must stand beside prometheus, and no other question (given: "up")",
+        "health[0].at_most: at_most must stand beside prometheus, and no other question (given: 1)",
         "deploy_as_prepared: deploy_as_prepared must not be false beside canary, batch, max_unavailable, window or health, which deploy each node as it is prepared",
       ]
     `);

@@ -1,21 +1,12 @@
-import type { Agent } from 'undici';
 import type { GateQuestion } from '#conductor/model/site/health-gate.ts';
+import { askPrometheus } from '#conductor/sites/gates/ask-prometheus.ts';
+import type { GateMeans } from '#conductor/sites/gates/gate-means.ts';
 import type { GateAnswer } from '#conductor/sites/strategy/rollout/judge-gates.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import { askPeerForStatus } from '#shared/peers/ask-peer.ts';
 import { openConnection, splitHostPort } from '#shared/peers/open-connection.ts';
-import { checkOutboundUrl, type OutboundRules, resolveOutbound } from '#shared/peers/outbound-url.ts';
+import { checkOutboundUrl, resolveOutbound } from '#shared/peers/outbound-url.ts';
 import { peerLimits } from '#shared/peers/peer-limits.ts';
-
-/** Means that gates are asked with: they lead no further than the rules let them. */
-export interface GateMeans {
-  readonly rules: OutboundRules;
-  /** Dispatcher of the rules (`outboundAgent`). */
-  readonly agent: Agent;
-  readonly signal: AbortSignal;
-  /** Milliseconds until it must have answered; absent = as for every instance. */
-  readonly limitMs?: number;
-}
 
 /** Longest part of an answer that is kept for people. */
 const longestSaid = 300;
@@ -30,7 +21,8 @@ export async function askGate(
 ): Promise<GateAnswer> {
   const limit = AbortSignal.any([signal, AbortSignal.timeout(limitMs)]);
   try {
-    return await askOnce(question, { rules, agent, signal: limit });
+    const { isGood, said } = await askOnce(question, { rules, agent, signal: limit });
+    return { isGood, said: said.slice(0, longestSaid) };
   } catch (error) {
     signal.throwIfAborted();
     const why = limit.aborted ? `no answer within ${limitMs / 1000} s` : errorChain(error);
@@ -38,7 +30,9 @@ export async function askGate(
   }
 }
 
-async function askOnce({ http, tcp }: GateQuestion, { rules, agent, signal }: GateMeans): Promise<GateAnswer> {
+async function askOnce(question: GateQuestion, means: GateMeans): Promise<GateAnswer> {
+  const { http, tcp, prometheus } = question;
+  const { rules, agent, signal } = means;
   if (http !== undefined) {
     const url = checkOutboundUrl('http', http, rules);
     const status = await askPeerForStatus('instance', url, { who: 'it', method: 'GET', dispatcher: agent, signal });
@@ -50,5 +44,6 @@ async function askOnce({ http, tcp }: GateQuestion, { rules, agent, signal }: Ga
     await openConnection(address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`, signal);
     return { isGood: true, said: 'connected' };
   }
+  if (prometheus !== undefined) return askPrometheus(question, means);
   throw new AppError('not_supported', 'this release does not know what the gate asks');
 }
