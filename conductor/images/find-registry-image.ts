@@ -8,7 +8,8 @@ import type { Clock } from '#shared/clock.ts';
 import type { RegistryMeans } from '#shared/oci/ask-registry.ts';
 import { parsePullSecret } from '#shared/oci/pull-secret.ts';
 import { isOciSource, type OciReference, parseOciReference } from '#shared/oci/reference.ts';
-import { type ResolvedImage, resolveImage } from '#shared/oci/resolve-image.ts';
+import type { ResolvedImage } from '#shared/oci/resolve-image.ts';
+import { resolveMirrored } from '#shared/oci/resolve-mirrored.ts';
 import { checkOutboundUrl, type OutboundRules, outboundAgent } from '#shared/peers/outbound-url.ts';
 
 interface Context {
@@ -45,7 +46,8 @@ export async function findRegistryImage(
       checkUrl: (url) => void checkOutboundUrl('instance_info.image_source', url.href, rules),
       plainHttp: config.registries.plainHttp,
       loginFor: async (registry) =>
-        (secret ?? '') === ''
+        // a mirror is another's: the node's secret is the registry's
+        (secret ?? '') === '' || registry !== reference.registry
           ? findStoredLogin(config.registries, registry)
           : parsePullSecret(secret, 'instance_info.image_pull_secret'),
       loginAdvice,
@@ -54,7 +56,7 @@ export async function findRegistryImage(
     };
     const { cpu_arch: cpuArch } = node.properties;
     const arch = typeof cpuArch === 'string' && cpuArch !== '' ? cpuArch : undefined;
-    const image = await resolveImage(reference, arch, means);
+    const image = await resolveMirrored(reference, arch, means, config.registries.mirrors);
     requireNoOtherDigest(instanceInfo, image.digest);
     return image;
   } finally {

@@ -80,6 +80,7 @@ beforeAll(async () => {
   conductor = await prepareConductor({
     BATON_OCI_AUTH_FILE: authFile,
     BATON_OCI_PLAIN_HTTP: `${withTokens.host},${withStore.host}`,
+    BATON_OCI_MIRRORS: `mirrored.invalid=${withTokens.host}/public`,
     BATON_LOG_LEVEL: 'trace',
     NODE_EXTRA_CA_CERTS: tls.certFile,
   });
@@ -205,6 +206,22 @@ test('a blob store that the registry sends to is shown no login', async () => {
   await operator.waitForState(name, 'active');
   await expectWritten(disk);
   expect(new Set(state.store?.answers)).toEqual(new Set([200]));
+});
+
+test('a mirror is asked first, without the node’s secret, and the plan names the registry', async () => {
+  failing();
+  const disk = makeDisk('mirrored');
+  const { manifests } = await writeLayout(path('mirrored'), [{ files: [{ content: disk, title: 'disk.raw' }] }]);
+  await pushLayout(path('mirrored'), `${withTokens.host}/public/disks/mirrored:1`, login);
+  const secret = Buffer.from('another:secret').toString('base64');
+  await setInstance({ image_source: 'oci://mirrored.invalid/disks/mirrored:1', image_pull_secret: secret });
+  const view = await plan({ target: 'rebuild' });
+  expect(imageIn(view)).toBe(`oci://mirrored.invalid/disks/mirrored:1@${manifests[0]}`);
+  await operator.provision(name, 'rebuild', { plan_hash: view['hash'] });
+  await operator.waitForState(name, 'active');
+  await expectWritten(disk);
+  // a wrong login would have been refused
+  expect(state.service?.asked).toContain('nobody repository:public/disks/mirrored:pull');
 });
 
 test('an image over TLS with a login is cut into chunks', async () => {

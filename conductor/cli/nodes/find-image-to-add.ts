@@ -4,8 +4,9 @@ import type { CommandContext } from '#conductor/cli/shell/command.ts';
 import { usageError } from '#conductor/cli/shell/usage-error.ts';
 import { readRegistryConfig, registryEnvironment, registryProblems } from '#conductor/images/registry-settings.ts';
 import { findStoredLogin } from '#conductor/images/stored-login.ts';
+import type { RegistryMeans } from '#shared/oci/ask-registry.ts';
 import { parseOciReference } from '#shared/oci/reference.ts';
-import { resolveImage } from '#shared/oci/resolve-image.ts';
+import { resolveMirrored } from '#shared/oci/resolve-mirrored.ts';
 
 /** Time that the registry may take to say which file it is, and that a busy one is waited for. Milliseconds. */
 const resolveMs = 180_000;
@@ -24,11 +25,12 @@ export async function findImageToAdd(
   const environment = z.object(registryEnvironment).parse({
     BATON_OCI_AUTH_FILE: given['BATON_OCI_AUTH_FILE'] || undefined,
     BATON_OCI_PLAIN_HTTP: given['BATON_OCI_PLAIN_HTTP'] || undefined,
+    BATON_OCI_MIRRORS: given['BATON_OCI_MIRRORS'] || undefined,
   });
   const [problem] = registryProblems(environment);
   if (problem !== undefined) throw usageError(problem);
   const config = readRegistryConfig(environment);
-  return resolveImage(parseOciReference(source, 'the image'), arch, {
+  const means: RegistryMeans = {
     clock,
     signal: AbortSignal.timeout(resolveMs),
     checkUrl: () => undefined, // what the caller may reach, this may
@@ -37,5 +39,6 @@ export async function findImageToAdd(
     loginAdvice: 'the file of BATON_OCI_AUTH_FILE has it',
     archField: '--arch',
     patienceMs,
-  });
+  };
+  return resolveMirrored(parseOciReference(source, 'the image'), arch, means, config.mirrors);
 }
