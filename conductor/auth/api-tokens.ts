@@ -7,9 +7,9 @@ import { refusingDuplicates } from '#conductor/kernel/db/faults.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { type ApiTokenRow, apiTokens } from '#conductor/kernel/db/schema/access.ts';
 import { throwUnreadable } from '#conductor/kernel/files.ts';
-import { readPrivateFile } from '#conductor/kernel/secrets/private-file.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
+import { readPrivateFile } from '#shared/private-file.ts';
 
 export function listApiTokens(db: Queryable): Promise<ApiTokenRow[]> {
   return db.select().from(apiTokens).orderBy(asc(apiTokens.id));

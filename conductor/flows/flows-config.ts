@@ -1,9 +1,9 @@
 import type { AgentsConfig } from '#conductor/agents/context.ts';
 import type { ClusterConfig } from '#conductor/cluster/cluster-settings.ts';
-import type { RegistryConfig } from '#conductor/images/registry-settings.ts';
 import type { PluginRow } from '#conductor/kernel/db/schema/site.ts';
 import type { PluginTaskRef } from '#conductor/model/flows/planned-step.ts';
 import type { AttestationMode } from '#conductor/model/tpm/attestation-mode.ts';
+import type { RegistryConfig } from '#shared/oci/registry-settings.ts';
 
 export interface FlowsConfig extends AgentsConfig, ClusterConfig {
   readonly automatedClean: boolean;

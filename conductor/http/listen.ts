@@ -7,10 +7,10 @@ import { createAdaptorServer, type HttpBindings } from '@hono/node-server';
 import type { TlsConfig } from '#conductor/auth/auth-settings.ts';
 import type { ConnectionShares } from '#conductor/http/routing/share-connections.ts';
 import { throwUnreadable, watchFiles } from '#conductor/kernel/files.ts';
-import { readPrivateFile } from '#conductor/kernel/secrets/private-file.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
 import { urlHost } from '#shared/peers/address-ranges.ts';
+import { readPrivateFile } from '#shared/private-file.ts';
 import { acceptWebSockets } from '#shared/web-socket/web-socket.ts';
 import { maxConsoleMessageBytes } from '#shared/wire/console.ts';
 

@@ -1,5 +1,3 @@
-import type { RegistryConfig } from '#conductor/images/registry-settings.ts';
-import { findStoredLogin } from '#conductor/images/stored-login.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
@@ -8,8 +6,10 @@ import type { Clock } from '#shared/clock.ts';
 import type { RegistryMeans } from '#shared/oci/ask-registry.ts';
 import { parsePullSecret } from '#shared/oci/pull-secret.ts';
 import { isOciSource, type OciReference, parseOciReference } from '#shared/oci/reference.ts';
+import type { RegistryConfig } from '#shared/oci/registry-settings.ts';
 import type { ResolvedImage } from '#shared/oci/resolve-image.ts';
 import { resolveMirrored } from '#shared/oci/resolve-mirrored.ts';
+import { findStoredLogin } from '#shared/oci/stored-login.ts';
 import { checkOutboundUrl, type OutboundRules, outboundAgent } from '#shared/peers/outbound-url.ts';
 
 interface Context {

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
-import { readPrivateFile } from '#conductor/kernel/secrets/private-file.ts';
 import type { SwitchEntry } from '#conductor/networks/networks-file.ts';
 import type { SwitchAccess, SwitchCredential } from '#conductor/networks/switch-driver.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { readPrivateFile } from '#shared/private-file.ts';
 
 /** A stored user and password; `undefined` where there is none of that name. */
 export type OpenCredential = (name: string) => Promise<SwitchCredential | undefined>;

@@ -9,7 +9,6 @@ import {
   readTlsConfig,
 } from '#conductor/auth/auth-settings.ts';
 import { dhcpProblems, readDhcpConfig } from '#conductor/boot/dhcp/dhcp-settings.ts';
-import { readRegistryConfig, registryProblems } from '#conductor/images/registry-settings.ts';
 import { conductorProblems, readConductorSettings } from '#conductor/kernel/conductor-settings.ts';
 import { describeSettingProblems } from '#conductor/kernel/describe-setting-problems.ts';
 import { keyFileProblems } from '#conductor/kernel/secrets/key-file.ts';
@@ -19,6 +18,7 @@ import { describeSettings, Environment } from '#conductor/start/environment.ts';
 import type { ConductorConfig } from '#conductor/start/open-context.ts';
 import { readWebhookConfig, webhookProblems } from '#conductor/webhooks/webhook-settings.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { readRegistryConfig, registryProblems } from '#shared/oci/registry-settings.ts';
 import { maskUrlLogins } from '#shared/url-logins.ts';
 import { didYouMean } from '#shared/words.ts';
 import packageJson from '../../package.json' with { type: 'json' };

@@ -5,12 +5,12 @@ import { allocationEnvironment } from '#conductor/allocations/context.ts';
 import { authEnvironment } from '#conductor/auth/auth-settings.ts';
 import { dhcpEnvironment } from '#conductor/boot/dhcp/dhcp-settings.ts';
 import { clusterEnvironment } from '#conductor/cluster/cluster-settings.ts';
-import { registryEnvironment } from '#conductor/images/registry-settings.ts';
 import { conductorEnvironment } from '#conductor/kernel/conductor-settings.ts';
 import { namesPrimary } from '#conductor/kernel/db/session/database-url.ts';
 import { traceEnvironment } from '#conductor/kernel/traces/trace-settings.ts';
 import { attestationModes } from '#conductor/model/tpm/attestation-mode.ts';
 import { webhookEnvironment } from '#conductor/webhooks/webhook-settings.ts';
+import { registryEnvironment } from '#shared/oci/registry-settings.ts';
 
 const seconds = (fallback: number) => z.coerce.number().positive().default(fallback);
 const flag = (fallback: boolean) =>

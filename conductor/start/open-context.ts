@@ -16,7 +16,6 @@ import { joinRegister } from '#conductor/kernel/conductors/register.ts';
 import { type Database, openDatabase } from '#conductor/kernel/db/open.ts';
 import { createMetrics } from '#conductor/kernel/metrics/metrics.ts';
 import { loadSecrets } from '#conductor/kernel/secrets/key-file.ts';
-import { readPrivateFile } from '#conductor/kernel/secrets/private-file.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 import type { TraceConfig } from '#conductor/kernel/traces/trace-settings.ts';
 import { createNetworkConnector, type NetworkConnector } from '#conductor/networks/connect-node.ts';
@@ -37,6 +36,7 @@ import { startWebhookDeliverer } from '#conductor/webhooks/deliver.ts';
 import { systemClock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
+import { readPrivateFile } from '#shared/private-file.ts';
 import { run } from '#shared/process/run.ts';
 
 export interface ConductorConfig extends HttpConfig {

@@ -1,7 +1,7 @@
 import type { Slot, SlotPool } from '#agent/image/decode/slot-pool.ts';
 import { type ContentEncoding, contentEncodingOf, describedEncodingOf } from '#agent/image/fetch/content-encoding.ts';
 import { type HttpAnswer, httpGet, skip } from '#agent/image/fetch/http-body.ts';
-import { askedToWaitMs, refusedStatus } from '#agent/image/fetch/refused-status.ts';
+import { refusedStatus, waitMsAfter } from '#agent/image/fetch/refused-status.ts';
 import type { Clock } from '#shared/clock.ts';
 import { AppError, faultOf, isRetryable } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
@@ -173,8 +173,7 @@ async function beforeNextTry(error: unknown, state: State, options: DownloadOpti
   options.onFailedTry?.(error, state.tries, url);
   state.index = (state.index + 1) % state.urls.length;
   if (state.position === state.since && state.index === 0) {
-    const asked = askedToWaitMs(error, options.clock.now()) ?? 0;
-    await options.clock.sleep(Math.max(options.retryDelayMs, asked), options.signal);
+    await options.clock.sleep(waitMsAfter(error, options.clock.now(), options.retryDelayMs), options.signal);
   }
 }
 

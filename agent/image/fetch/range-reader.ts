@@ -1,7 +1,7 @@
 import { contentEncodingOf } from '#agent/image/fetch/content-encoding.ts';
 import type { DownloadOptions } from '#agent/image/fetch/download.ts';
 import { type HttpAnswer, httpGet, skip } from '#agent/image/fetch/http-body.ts';
-import { askedToWaitMs, refusedStatus } from '#agent/image/fetch/refused-status.ts';
+import { refusedStatus, waitMsAfter } from '#agent/image/fetch/refused-status.ts';
 import { AppError, isRetryable } from '#shared/errors/app-error.ts';
 import { showUrl } from '#shared/peers/show-url.ts';
 import { retry } from '#shared/retry.ts';
@@ -54,7 +54,7 @@ function readByRange(piece: Piece, fileBytes: number, options: Options): Promise
     signal,
     passes: (error, number) => number < (isRetryable(error) ? options.maxTries : urls.length),
     delayMs: (number, error) =>
-      number % urls.length === 0 ? Math.max(options.retryDelayMs, askedToWaitMs(error, clock.now()) ?? 0) : 0,
+      number % urls.length === 0 ? waitMsAfter(error, clock.now(), options.retryDelayMs) : 0,
     onRetry: (error, number) => options.onFailedTry?.(error, number, urls[(number - 1) % urls.length] ?? ''),
   });
 }

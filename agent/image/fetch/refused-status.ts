@@ -34,12 +34,16 @@ function situationOf(status: number): Situation {
   return status === 404 || status === 410 ? 'image_missing' : 'image_unusable';
 }
 
-/** Returns the milliseconds that a server asked to be left alone for, two minutes at most; `undefined` = it did not. */
-export function askedToWaitMs(error: unknown, now: Date): number | undefined {
+/**
+ * Returns the milliseconds to wait before a server is asked again: as long as it asked for, two minutes at most.
+ * @param leastMs where it asked for less, or for nothing
+ */
+export function waitMsAfter(error: unknown, now: Date, leastMs: number): number {
+  let waitMs = leastMs;
   for (let current = error; current instanceof Error; current = current.cause) {
     const header = current instanceof AppError ? current.details['retryAfter'] : undefined;
     const ms = typeof header === 'string' ? retryAfterMs(header, now) : undefined;
-    if (ms !== undefined) return Math.min(ms, mostWaitMs);
+    if (ms !== undefined) waitMs = Math.max(waitMs, Math.min(ms, mostWaitMs));
   }
-  return undefined;
+  return waitMs;
 }

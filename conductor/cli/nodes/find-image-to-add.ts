@@ -2,11 +2,11 @@ import { z } from 'zod';
 import type { RegistryPlace } from '#conductor/cli/nodes/open-image.ts';
 import type { CommandContext } from '#conductor/cli/shell/command.ts';
 import { usageError } from '#conductor/cli/shell/usage-error.ts';
-import { readRegistryConfig, registryEnvironment, registryProblems } from '#conductor/images/registry-settings.ts';
-import { findStoredLogin } from '#conductor/images/stored-login.ts';
 import type { RegistryMeans } from '#shared/oci/ask-registry.ts';
 import { parseOciReference } from '#shared/oci/reference.ts';
+import { readRegistryConfig, registryEnvironment, registryProblems } from '#shared/oci/registry-settings.ts';
 import { resolveMirrored } from '#shared/oci/resolve-mirrored.ts';
+import { findStoredLogin } from '#shared/oci/stored-login.ts';
 
 /** Time that the registry may take to say which file it is, and that a busy one is waited for. Milliseconds. */
 const resolveMs = 180_000;

@@ -3,8 +3,8 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { connect, createSecureContext } from 'node:tls';
 import { etcdError } from '#conductor/cluster/etcd/etcd-fault.ts';
-import { readPrivateFile } from '#conductor/kernel/secrets/private-file.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { readPrivateFile } from '#shared/private-file.ts';
 
 /** Material that one side of mutual TLS needs, as PEM. */
 export interface EtcdTls {

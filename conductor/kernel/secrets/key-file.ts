@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, open, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { readPrivateFile } from '#conductor/kernel/secrets/private-file.ts';
 import { createSecrets, type Secrets } from '#conductor/kernel/secrets/secrets.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { readPrivateFile } from '#shared/private-file.ts';
 
 const keyBytes = 32;
 const howToMake = '`openssl rand -base64 32` creates one';

@@ -1,9 +1,9 @@
 import type { Agent } from 'undici';
 import { z } from 'zod';
-import { readPrivateFile } from '#conductor/kernel/secrets/private-file.ts';
 import type { KeystoneLogin } from '#conductor/networks/neutron/neutron-settings.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { askPeer } from '#shared/peers/ask-peer.ts';
+import { readPrivateFile } from '#shared/private-file.ts';
 
 export interface KeystoneToken {
   readonly id: string;

@@ -1,7 +1,7 @@
-import type { RegistryConfig } from '#conductor/images/registry-settings.ts';
-import { readPrivateFile } from '#conductor/kernel/secrets/private-file.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { findPullSecret, type RegistryLogin } from '#shared/oci/pull-secret.ts';
+import type { RegistryConfig } from '#shared/oci/registry-settings.ts';
+import { readPrivateFile } from '#shared/private-file.ts';
 
 /**
  * Finds the login that the file of `BATON_OCI_AUTH_FILE` has for a registry; `undefined` = none. Read at each use.

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { readRegistryConfig, registryEnvironment, registryProblems } from '#conductor/images/registry-settings.ts';
+import { readRegistryConfig, registryEnvironment, registryProblems } from '#shared/oci/registry-settings.ts';
 
 const parse = (env: object) => z.object(registryEnvironment).parse(env);
 

@@ -2,7 +2,7 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readPrivateFile } from '#conductor/kernel/secrets/private-file.ts';
+import { readPrivateFile } from '#shared/private-file.ts';
 
 let folder: string;
 beforeAll(async () => {
