@@ -223,8 +223,18 @@ export interface BiosProgress {
   readonly pending: readonly WantedBiosSetting[];
   /** The settings go back to their defaults at the next reset; `false` where the BMC does not report. */
   readonly defaultsPending: boolean;
+  /** The answer is of a BIOS: a BMC that starts may answer anything else in its place, where nothing is pending. */
+  readonly isShown: boolean;
   /** Faults that the BMC reports of the last time it applied settings. */
   readonly failures: readonly string[];
+}
+
+/** A request for the BIOS' defaults, as the BMC has taken it. */
+export interface BiosReset {
+  /** The path of the BMC's task of it; `undefined` = it has none, or it has ended. */
+  readonly task: string | undefined;
+  /** The BMC has said that it has taken it, or a task will say so; else only the settings can show it. */
+  readonly isClear: boolean;
 }
 
 export interface BiosInterface {
@@ -237,8 +247,8 @@ export interface BiosInterface {
    * @throws AppError `bmc_error` with the BMC's words when it refuses one: then none is changed.
    */
   applySettings(settings: readonly WantedBiosSetting[], options?: CallOptions): Promise<string | undefined>;
-  /** Asks for the defaults, at the next reset; answers as `applySettings`. */
-  factoryReset(options?: CallOptions): Promise<string | undefined>;
+  /** Asks for the defaults, at the next reset. */
+  factoryReset(options?: CallOptions): Promise<BiosReset>;
   /** @throws AppError for no answer now, which says nothing about the task */
   getTaskProgress(task: string, options?: CallOptions): Promise<TaskProgress>;
 }

@@ -225,6 +225,7 @@ function fakeBios(act: Act): BiosInterface {
         values: new Map(bios.settings.map(({ name, value }) => [name, value])),
         pending: bios.pending,
         defaultsPending: bios.defaultsPending,
+        isShown: true,
         failures: [],
       })),
     applySettings: (settings, call) =>
@@ -246,7 +247,7 @@ function fakeBios(act: Act): BiosInterface {
       act('resetBios', call, ({ bios }) => {
         bios.defaultsPending = true;
         bios.pending = [];
-        return undefined;
+        return { task: undefined, isClear: true };
       }),
     getTaskProgress: () => Promise.resolve({ state: 'lost', percent: undefined }),
   };

@@ -25,9 +25,11 @@ export async function noteTask(
   await context.record((tx) => addToOutput(tx, step.uuid, { task: task ?? null }));
 }
 
-/** `over` = it has ended well, or nothing is known of it any more; `open` carries why no end is known, where that is it. */
+/** `over` = it has ended well, or there is none; `open` carries why no end is known, where that is it. */
 export type TaskEnd =
   | { readonly state: 'over' }
+  /** The BMC has forgotten it: it is over, but nothing tells how it ended. */
+  | { readonly state: 'lost' }
   | { readonly state: 'open'; readonly isPending: boolean; readonly unanswered: string | undefined }
   | { readonly state: 'failed'; readonly why: string };
 
@@ -38,7 +40,8 @@ export async function lookAtNotedTask(context: StepContext, task: string | undef
   try {
     const look = await bios.getTaskProgress(task, { signal: context.signal });
     if (look.state === 'failed') return look;
-    if (look.state === 'done' || look.state === 'lost') return { state: 'over' };
+    if (look.state === 'done') return { state: 'over' };
+    if (look.state === 'lost') return { state: 'lost' };
     return { state: 'open', isPending: look.state === 'pending', unanswered: undefined };
   } catch (error) {
     const isOwn = error instanceof AppError && !['lease_lost', 'database_error'].includes(errorCode(error));

@@ -35,7 +35,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 
 const pollMs = 5_000;
 /** How long a BMC may show old values after the machine has booted: some read them from the firmware at intervals. */
-const staleMs = 5 * 60_000;
+export const staleMs = 5 * 60_000;
 
 export const ApplyArgs = z.strictObject({ settings: BiosSettingsArgument });
 

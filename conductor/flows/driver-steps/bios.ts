@@ -1,4 +1,6 @@
+import { createHash } from 'node:crypto';
 import { z } from 'zod';
+import type { BiosProgress } from '#conductor/drivers/interfaces.ts';
 import { rememberInBandSettings } from '#conductor/flows/bmc/bios-store.ts';
 import { describeOpen, lookAtNotedTask, notedTask, noteTask } from '#conductor/flows/bmc/bios-task.ts';
 import { ramdiskIsUp, resetMachine } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
@@ -8,6 +10,7 @@ import {
   finishSettings,
   resumeApply,
   runApply,
+  staleMs,
   waiting,
   wantedSettings,
 } from '#conductor/flows/driver-steps/apply-settings.ts';
@@ -88,36 +91,61 @@ async function hasSettings(context: StepContext): Promise<boolean> {
   }
 }
 
-/** Kept with the step: a BMC that has shown settings, and shows none later, says nothing then of the defaults either. */
-const Noted = z.looseObject({ has_settings: z.literal(true) });
+/**
+ * Kept with the step. A BMC that has shown settings, and shows none later, says nothing then of the defaults either; and where
+ * it says nothing of their reset itself, other settings than before show it.
+ */
+const Noted = z.looseObject({
+  has_settings: z.boolean().default(false),
+  /** Digest of the settings before it was asked for. */
+  settings_before: z.string().optional(),
+  /** The `isClear` of `BiosReset`; absent where an older release has asked. */
+  is_clear: z.boolean().default(true),
+});
+type Noted = z.infer<typeof Noted>;
 
 async function runReset(context: StepContext): Promise<ConductorStepOutcome> {
   const bios = requireOffered(context, (bmc) => bmc.bios);
+  const known = Noted.safeParse(context.step.output).data;
   const { values } = await bios.getProgress({ signal: context.signal });
-  const showsSettings = values.size > 0 || hadSettings(context);
-  const noted = { has_settings: true } satisfies z.input<typeof Noted>;
-  if (showsSettings) await context.record((tx) => addToOutput(tx, context.step.uuid, noted));
-  const task = await bios.factoryReset({ signal: context.signal });
+  // those that an earlier try has noted are those of before
+  const before = known?.settings_before ?? (values.size > 0 ? digestOf(values) : undefined);
+  const noted = {
+    has_settings: values.size > 0 || known?.has_settings === true,
+    ...(before && { settings_before: before }),
+  };
+  const note = (more: Partial<Noted>) =>
+    context.record((tx) => addToOutput(tx, context.step.uuid, { ...noted, ...more }));
+  await note({});
+  const { task, isClear } = await bios.factoryReset({ signal: context.signal });
   await noteTask(context, context.step, task);
-  return resetMachine(context, (after) => resumeReset(after, task, showsSettings));
-}
-
-function hadSettings({ step }: StepContext): boolean {
-  return Noted.safeParse(step.output).success;
+  if (!isClear) await note({ is_clear: false });
+  return resetMachine(context, (after) => resumeReset(after, task, { ...noted, is_clear: isClear }));
 }
 
 /** @throws AppError `bmc_error` where the BMC's task of it has failed */
 async function resumeReset(
   context: StepContext,
   task = notedTask(context),
-  showsSettings = hadSettings(context),
+  noted = Noted.safeParse(context.step.output).data,
 ): Promise<ConductorStepOutcome> {
   const end = await lookAtNotedTask(context, task);
   if (end.state === 'failed') throw new AppError('bmc_error', `the BIOS settings were not reset: ${end.why}`);
   if (end.state === 'open') return waiting(context, describeOpen('the reset of the BIOS settings', end));
   const bios = requireOffered(context, (bmc) => bmc.bios);
-  const { defaultsPending, values } = await bios.getProgress({ signal: context.signal });
-  if (showsSettings && values.size === 0) return waiting(context, 'the BMC to show its BIOS settings again');
-  if (!defaultsPending) return finishSettings(context);
-  return waiting(context, 'the firmware to go back to its default settings');
+  const { defaultsPending, values, isShown } = await bios.getProgress({ signal: context.signal });
+  if (!isShown || (noted?.has_settings && values.size === 0)) {
+    return waiting(context, 'the BMC to show its BIOS settings again');
+  }
+  if (defaultsPending) return waiting(context, 'the firmware to go back to its default settings');
+  const isSaid = end.state === 'over' && noted?.is_clear !== false;
+  const areOthers = noted?.settings_before !== undefined && digestOf(values) !== noted.settings_before;
+  if (isSaid || areOthers) return finishSettings(context);
+  const why = 'no task of the BMC tells whether they were reset';
+  return waiting(context, `the BMC to show other BIOS settings than before: ${why}`, staleMs);
+}
+
+function digestOf(values: BiosProgress['values']): string {
+  const sorted = [...values].sort(([one], [other]) => (one < other ? -1 : 1));
+  return createHash('sha256').update(JSON.stringify(sorted)).digest('hex');
 }

@@ -123,6 +123,11 @@ export interface Quirks {
   taskList: 'with requests' | 'without requests' | 'empty';
   /** Tasks end as failed, without effect. */
   failTasks: boolean;
+  /**
+   * Tasks name no request and are gone once they have ended; the job of each stays under JobService
+   * (https://github.com/dell/iDRAC-Redfish-Scripting/issues/275).
+   */
+  dellJobs: boolean;
   /** Milliseconds that a power change takes, PoweringOn or PoweringOff meanwhile. */
   slowPowerMs: number;
   /** The first power actions are accepted and forgotten. */
@@ -288,6 +293,7 @@ export const standardQuirks: Readonly<Quirks> = {
   taskPolls: 1,
   taskList: 'with requests',
   failTasks: false,
+  dellJobs: false,
   slowPowerMs: 0,
   ignoredPowerActions: 0,
   answerWithBody: false,

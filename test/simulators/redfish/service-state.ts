@@ -40,7 +40,10 @@ export interface ServiceOptions {
 /** State that a BMC has in memory. */
 export interface ServiceState extends Omit<ServiceOptions, 'secureBoot'> {
   readonly sessions: Map<string, string>;
-  readonly tasks: Map<string, { polls: number; readonly failed: boolean; shown?: 'Pending' | 'Running' }>;
+  readonly tasks: Map<
+    string,
+    { polls: number; readonly failed: boolean; shown?: 'Pending' | 'Running'; isForgotten?: boolean }
+  >;
   /** Ids of tasks of changed BIOS settings, which begin at the machine's reset. */
   readonly biosTasks: Set<string>;
   /** Paths that the requests of tasks went to, by the task's id. */

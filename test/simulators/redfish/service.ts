@@ -32,7 +32,14 @@ import { accountPath, sessionsPath } from '#test/simulators/redfish/service-reso
 import type { ServiceOptions, ServiceRequest, ServiceState } from '#test/simulators/redfish/service-state.ts';
 import { authenticated, createSession, endSession } from '#test/simulators/redfish/sessions.ts';
 import { createSimulatedStorage, createVolume, deleteVolume, volumesPath } from '#test/simulators/redfish/storage.ts';
-import { lookAtListed, perform, performAtReset, pollTask, taskResources } from '#test/simulators/redfish/tasks.ts';
+import {
+  forgetTasks,
+  lookAtListed,
+  perform,
+  performAtReset,
+  pollTask,
+  taskResources,
+} from '#test/simulators/redfish/tasks.ts';
 import {
   createSimulatedFirmware,
   pushPath,
@@ -94,7 +101,7 @@ export function createService(options: ServiceOptions): RedfishService {
     dropSessions: () => state.sessions.clear(),
     restart: () => {
       state.sessions.clear();
-      state.tasks.clear();
+      forgetTasks(state);
     },
     sessionCount: () => state.sessions.size,
     setAccount: (username, password) => void Object.assign(state, { username, password }),

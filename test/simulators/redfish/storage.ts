@@ -135,7 +135,7 @@ async function applied(state: ServiceState, body: Record<string, unknown>, chang
     return refused('PropertyValueError', 'A configuration job of the device exists already.');
   }
   if (time === 'Immediate' && state.quirks.volumesMadeAfter) {
-    const { id, answer } = startTask(state.tasks);
+    const { id, answer } = startTask(state);
     begin(state, change, () => state.tasks.has(id) && state.tasks.set(id, { polls: 0, failed: false }));
     return answer;
   }

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { randomInt, randomUUID } from 'node:crypto';
 import { type Answer, errorAnswer } from '#test/simulators/redfish/answers.ts';
 import { collection } from '#test/simulators/redfish/service-resources.ts';
 import type { ServiceState } from '#test/simulators/redfish/service-state.ts';
@@ -11,14 +11,17 @@ export async function perform(state: ServiceState, act: () => Promise<void>): Pr
     return quirks.answerWithBody ? { ...errorAnswer(200, 'Success'), headers: {} } : { status: 204 };
   }
   if (!quirks.failTasks) await act();
-  const id = randomUUID().slice(0, 8);
+  const id = newId(state.quirks);
   state.tasks.set(id, { polls: quirks.taskPolls, failed: quirks.failTasks });
   return { status: 202, headers: { Location: monitorPath(id) }, body: task(id, 'Running') };
 }
 
 /** A task that runs until somebody ends it. */
-export function startTask(tasks: ServiceState['tasks']): { readonly id: string; readonly answer: Answer } {
-  const id = randomUUID().slice(0, 8);
+export function startTask({ tasks, quirks }: Pick<ServiceState, 'tasks' | 'quirks'>): {
+  readonly id: string;
+  readonly answer: Answer;
+} {
+  const id = newId(quirks);
   tasks.set(id, { polls: Number.POSITIVE_INFINITY, failed: false });
   return { id, answer: { status: 202, headers: { Location: monitorPath(id) }, body: task(id, 'Running') } };
 }
@@ -36,7 +39,7 @@ export function workUntil({ atWork }: ServiceState, until: Promise<unknown>, act
 export async function performAtReset(state: ServiceState, act: () => Promise<void>): Promise<Answer> {
   if (state.quirks.biosTaskEnds === undefined) return perform(state, act);
   await act();
-  const id = randomUUID().slice(0, 8);
+  const id = newId(state.quirks);
   state.biosTasks.add(id);
   return awaitReset(state, id);
 }
@@ -47,14 +50,28 @@ export function awaitReset(state: ServiceState, id: string): Answer {
   return { status: 202, headers: { Location: monitorPath(id) }, body: task(id, 'Pending') };
 }
 
+/** The service restarts. */
+export function forgetTasks({ tasks, quirks }: Pick<ServiceState, 'tasks' | 'quirks'>): void {
+  if (!quirks.dellJobs) tasks.clear();
+  for (const each of tasks.values()) each.isForgotten = true;
+}
+
+function isGone({ polls, isForgotten = false }: { readonly polls: number; readonly isForgotten?: boolean }): boolean {
+  return isForgotten || polls <= 0;
+}
+
 export function pollTask(state: ServiceState, id: string): Answer {
   const found = state.tasks.get(id);
-  if (!found) return errorAnswer(404, 'ResourceNotFound');
+  if (!found || (state.quirks.dellJobs && isGone(found))) return errorAnswer(404, 'ResourceNotFound');
   if (found.polls > 0) {
     found.polls -= 1;
     return { status: 202, headers: { Location: monitorPath(id) }, body: task(id, found.shown ?? 'Running') };
   }
   return { status: 200, body: task(id, found.failed ? 'Exception' : 'Completed') };
+}
+
+function newId({ dellJobs }: ServiceState['quirks']): string {
+  return dellJobs ? `JID_${randomInt(1e12).toString().padStart(12, '0')}` : randomUUID().slice(0, 8);
 }
 
 const monitorPath = (id: string): string => `/redfish/v1/TaskService/TaskMonitors/${id}`;
@@ -70,11 +87,12 @@ export function lookAtListed({ tasks }: ServiceState, path: string): void {
 /** The list of tasks, and each as itself, by path. */
 export function taskResources({ tasks, taskTargets, quirks }: ServiceState): Record<string, Record<string, unknown>> {
   if (quirks.taskList === 'empty') return {};
-  const ids = [...tasks.keys()];
+  const ids = [...tasks.entries()].flatMap(([id, each]) => (quirks.dellJobs && isGone(each) ? [] : [id]));
   const shown = ids.map((id) => {
     const { polls = 0, failed = false, shown: word = 'Running' } = tasks.get(id) ?? {};
     const { '@odata.id': path, ...about } = task(id, polls > 0 ? word : failed ? 'Exception' : 'Completed');
     const target = quirks.taskList === 'with requests' ? taskTargets.get(id) : undefined;
+    if (quirks.dellJobs) return [path, { ...about, Oem: { Dell: dellJob(id, tasks, taskTargets) } }] as const;
     return [path, { ...about, ...(target && { Payload: { HttpOperation: 'POST', TargetUri: target } }) }] as const;
   });
   return {
@@ -84,6 +102,37 @@ export function taskResources({ tasks, taskTargets, quirks }: ServiceState): Rec
       ids.map((id) => `${tasksPath}/${id}`),
     ),
     ...Object.fromEntries(shown),
+    ...(quirks.dellJobs ? jobResources(tasks, taskTargets) : {}),
+  };
+}
+
+function jobResources(
+  tasks: ServiceState['tasks'],
+  targets: ServiceState['taskTargets'],
+): Record<string, Record<string, unknown>> {
+  const jobs = [...tasks.keys()].map((id) => {
+    const about = { '@odata.type': '#Job.v1_1_0.Job', Id: id, ...dellJob(id, tasks, targets) };
+    return [`/redfish/v1/JobService/Jobs/${id}`, about] as const;
+  });
+  return Object.fromEntries(jobs);
+}
+
+/** Words of the job of a task, as issues 313 and 319 of the same repository show them. */
+function dellJob(
+  id: string,
+  tasks: ServiceState['tasks'],
+  targets: ServiceState['taskTargets'],
+): Record<string, unknown> {
+  const { polls = 0, failed = false, shown = 'Running' } = tasks.get(id) ?? {};
+  const isBios = targets.get(id)?.includes('/Bios') ?? false;
+  const state = polls > 0 ? (shown === 'Pending' ? 'Scheduled' : 'Running') : failed ? 'Failed' : 'Completed';
+  return {
+    JobState: state,
+    JobType: isBios ? 'BIOSConfiguration' : 'FirmwareUpdate',
+    Name: isBios ? 'Configure: BIOS.Setup.1-1' : 'Firmware Update',
+    Message: state === 'Failed' ? 'Unable to complete the job on purpose.' : `The job is ${state}.`,
+    MessageId: 'PR19',
+    PercentComplete: polls > 0 ? 0 : 100,
   };
 }
 

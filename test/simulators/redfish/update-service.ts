@@ -126,10 +126,10 @@ export function hasUpdates({ simpleUpdate, multipartPush, rawPush }: Quirks): bo
 }
 
 /** One at a time, as BMCs do. */
-function flash({ firmware, tasks }: ServiceState, until: Promise<unknown>, write: () => void): Answer {
+function flash({ firmware, tasks, quirks }: ServiceState, until: Promise<unknown>, write: () => void): Answer {
   if (firmware.flashing > 0) return errorAnswer(503, 'ServiceTemporarilyUnavailable');
   firmware.flashing += 1;
-  const { id, answer } = startTask(tasks);
+  const { id, answer } = startTask({ tasks, quirks });
   void until.then(() => {
     firmware.flashing -= 1;
     write();

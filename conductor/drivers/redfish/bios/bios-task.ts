@@ -13,7 +13,10 @@ import { errorCode } from '#shared/errors/app-error.ts';
 
 const listTimeoutMs = 30_000;
 
-/** `isOver`: nothing of it is left to do; `task`: path of the task that is; neither for a 202 that names no task. */
+/**
+ * `isOver`: nothing of it is left to do, as far as is known; `task`: path of the task that is, or that the BMC has forgotten,
+ * so that it shows no end; neither for a 202 that names no task.
+ */
 export interface AskedTask {
   readonly isOver: boolean;
   readonly task: string | undefined;
@@ -26,13 +29,14 @@ export async function taskOf(
   what: string,
   signal: AbortSignal,
 ): Promise<AskedTask> {
-  const isOver = await peekTask(client, answer, what, signal);
-  return { isOver, task: isOver ? undefined : monitorOf(answer, client.origin) };
+  const end = await peekTask(client, answer, what, signal);
+  return { isOver: end !== 'open', task: end === 'ended' ? undefined : monitorOf(answer, client.origin) };
 }
 
 /**
- * Finds a task that has not ended, and whose request went to one of the places (DMTF Task, `Payload.TargetUri`): for answers
- * that were lost or named none. `undefined` where the BMC shows none.
+ * Finds a task that has not ended, and whose request went to one of the places (DMTF Task, `Payload.TargetUri`), or that is
+ * Dell's of BIOS settings, of which there is one at a time: for answers that were lost or named none. `undefined` where the
+ * BMC shows none.
  */
 export async function findOpenTask(
   client: RedfishClient,
@@ -47,9 +51,8 @@ export async function findOpenTask(
     const { read } = await readEach(client, paths, Task, signal);
     const own = read.filter(({ data }) => {
       const target = data.Payload?.TargetUri;
-      return (
-        target && known.includes(ownPath(target, client.origin)) && isOpen(lookAtTask({ status: 200, body: data }))
-      );
+      const isOwn = target ? known.includes(ownPath(target, client.origin)) : data.JobType === 'BIOSConfiguration';
+      return isOwn && isOpen(lookAtTask({ status: 200, body: data }));
     });
     return own.at(-1)?.path;
   } catch (error) {

@@ -14,7 +14,7 @@ import { lookAtTask } from '#conductor/drivers/redfish/client/task-states.ts';
 import type { RedfishAnswer } from '#conductor/drivers/redfish/client/transport.ts';
 import type { SettingsPlaces } from '#conductor/drivers/redfish/client/write-until-shown.ts';
 import { type BiosSetting, bareSetting, type WantedBiosSetting, withoutPassword } from '#shared/bios/bios-setting.ts';
-import { AppError } from '#shared/errors/app-error.ts';
+import { AppError, errorCode } from '#shared/errors/app-error.ts';
 
 const readTimeoutMs = 120_000;
 /** A registry has megabytes, and may be one of many. */
@@ -73,9 +73,14 @@ export function redfishBios(system: RedfishSystem): BiosInterface {
         const answer = await client.request({ method: 'POST', path, body: {}, signal });
         asked = await taskOf(client, answer, what, signal);
       };
+      const isPending = ({ defaultsPending }: BiosProgress): boolean => defaultsPending;
       return underTitle(what, async () => {
-        await untilTaken(system, post, ({ defaultsPending }) => defaultsPending, signal);
-        return asked?.task ?? (asked?.isOver ? undefined : findOpenTask(client, [path], signal));
+        // Dell takes no second request
+        const isAskedFor = isPending(progressOf(bios.data, undefined));
+        if (!isAskedFor) await untilTaken(system, post, isPending, signal);
+        const task = asked?.task ?? (asked?.isOver ? undefined : await findOpenTask(client, [path], signal));
+        const isSaid = asked?.isOver || isAskedFor || task !== undefined;
+        return { task, isClear: isSaid || (await showsNow(system, isPending, signal)) };
       });
     },
     getTaskProgress: async (task, options) => {
@@ -108,6 +113,21 @@ async function untilTaken(
       if ((status < 500 && !isLost) || attempt === tries) throw error;
       await system.clock.sleep(pauseMs, signal).catch(() => Promise.reject(error));
     }
+  }
+}
+
+/** Whether the BMC shows it; one that does not answer now does not. */
+async function showsNow(
+  system: RedfishSystem,
+  isSo: (now: BiosProgress) => boolean,
+  signal: AbortSignal,
+): Promise<boolean> {
+  try {
+    return isSo(progressOf((await readBios(system, signal)).data, undefined));
+  } catch (error) {
+    if (signal.aborted || !['bmc_error', 'unavailable', 'timeout'].includes(errorCode(error))) throw error;
+    system.client.log.debug({ err: error, bmc: system.client.origin }, 'the BMC does not show its BIOS now');
+    return false;
   }
 }
 
@@ -185,6 +205,10 @@ function progressOf(current: Bios, settings: Bios | undefined): BiosProgress {
     values: new Map(Object.entries(now).map(([name, value]) => [name, textOf(value)])),
     pending: pending.map(([name, value]) => ({ name, value: textOf(value) ?? '' })),
     defaultsPending: current.ResetBiosToDefaultsPending ?? false,
+    isShown:
+      current.Attributes != null ||
+      current.ResetBiosToDefaultsPending != null ||
+      current.Actions?.['#Bios.ResetBios']?.target !== undefined,
     failures: failuresOf(current['@Redfish.Settings']?.Messages ?? []),
   };
 }

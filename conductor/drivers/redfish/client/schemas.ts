@@ -131,6 +131,15 @@ const Messages = z
 /** A Health; one of another type is none that is known to be good. */
 const TaskStatus = z.string().nullish().catch('Unknown');
 
+/**
+ * The words of a job of Dell's, in its `Jobs` and in `Oem` of its tasks
+ * (https://github.com/dell/iDRAC-Redfish-Scripting/issues/313 and /319).
+ */
+const DellJob = z.looseObject({
+  JobState: orUndefined(z.string()),
+  JobType: orUndefined(z.string()),
+});
+
 /** A task, or what a monitor answers about one; Dell's may be jobs, whose words have other names (DMTF Job schema). */
 export const Task = z
   .looseObject({
@@ -145,10 +154,13 @@ export const Task = z
     Message: orUndefined(z.string()),
     MessageId: orUndefined(z.string()),
     Payload: orUndefined(z.looseObject({ TargetUri: orUndefined(z.string()) })),
+    JobType: orUndefined(z.string()),
+    Oem: orUndefined(z.looseObject({ Dell: orUndefined(DellJob) })),
   })
   .transform(({ JobState: state, JobStatus: status, Message: text, MessageId: id, ...task }) => ({
     ...task,
-    TaskState: task.TaskState ?? state,
+    TaskState: task.TaskState ?? state ?? task.Oem?.Dell?.JobState,
+    JobType: task.JobType ?? task.Oem?.Dell?.JobType,
     TaskStatus: task.TaskStatus ?? status,
     Messages: task.Messages ?? (state && (text || id) ? [Message.parse({ Message: text, MessageId: id })] : undefined),
   }));

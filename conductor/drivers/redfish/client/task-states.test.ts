@@ -17,6 +17,7 @@ const expected: Readonly<Record<string, string>> = {
   Cancelled: 'failed',
   Invalid: 'failed',
   Scheduled: 'pending',
+  ScheduledWithErrors: 'pending',
   ReadyForExecution: 'pending',
   RebootPending: 'pending',
   PendingActivation: 'pending',
@@ -37,6 +38,22 @@ test.each(taskStates.flatMap((state) => statuses.map((status) => [state, status]
     expect(look({ JobState: TaskState, JobStatus: TaskStatus })).toBe(wanted);
   },
 );
+
+const dell = (JobState: string) => ({ Oem: { Dell: { JobState } } });
+const ofJobs = taskStates.filter((state) => state !== 'RebootCompleted');
+
+test.each(ofJobs)('a task of Dell that has completed is as its job, which is %s', (state) => {
+  expect(look({ TaskState: 'Completed', ...dell(state) })).toBe(look({ TaskState: state }));
+  expect(look({ TaskState: 'Running', ...dell(state) })).toBe('running');
+  expect(look({ TaskState: 'Exception', ...dell(state) })).toBe('failed');
+  expect(look(dell(state))).toBe(look({ TaskState: state }));
+});
+
+test('a job of Dell that restarts the machine ends by it, and one that has failed is named', () => {
+  expect(look({ TaskState: 'Completed', ...dell('RebootCompleted') })).toBe('done');
+  const failed = lookAtTask({ status: 200, body: { TaskState: 'Completed', ...dell('CompletedWithErrors') } });
+  expect(failed).toEqual({ state: 'failed', why: "the BMC's task ended as CompletedWithErrors" });
+});
 
 test('a word that nobody has defined is no end, and neither is a page', () => {
   expect(look({ TaskState: 'AlmostDone' })).toBe('running');

@@ -23,6 +23,7 @@ export const taskStates = [
   'Cancelled',
   'Invalid',
   'Scheduled',
+  'ScheduledWithErrors',
   'ReadyForExecution',
   'RebootPending',
   'PendingActivation',
@@ -65,6 +66,7 @@ const phases: Readonly<Record<TaskState, Phase>> = {
   Cancelled: 'failed',
   Invalid: 'failed',
   Scheduled: 'pending',
+  ScheduledWithErrors: 'pending',
   ReadyForExecution: 'pending',
   RebootPending: 'pending',
   PendingActivation: 'pending',
@@ -111,7 +113,8 @@ export function lookAtTask({ status, body }: Answer, isResult = false): TaskLook
     const isAnswer = [200, 201].includes(status) && (isSuccess(body) || isResult);
     return { state: status === 204 || isAnswer ? 'done' : 'unclear', percent };
   }
-  const phase = Object.hasOwn(phases, word) ? phases[word as TaskState] : 'running';
+  const ofJob = task?.Oem?.Dell?.JobState ?? undefined;
+  const phase = phaseOf(word, ofJob);
   if (phase === 'pending' || phase === 'running') return { state: phase, percent };
   const messages = task?.Messages ?? [];
   const isBad = task?.TaskStatus
@@ -120,8 +123,20 @@ export function lookAtTask({ status, body }: Answer, isResult = false): TaskLook
   if (phase === 'completed' && !isBad) return { state: 'done', percent };
   const words = messages.map(({ Message: message, MessageId: id }) => message ?? id ?? '');
   const text = withoutImages(words.filter(Boolean).join(' ')) || bmcMessage(body);
-  const ended = phase === 'completed' ? `${word} with status ${task?.TaskStatus ?? 'Critical'}` : word;
+  const ended = phase === 'completed' ? `${word} with status ${task?.TaskStatus ?? 'Critical'}` : (ofJob ?? word);
   return { state: 'failed', why: `the BMC's task ended as ${ended}${text ? `: ${text}` : ''}` };
+}
+
+/** A task that has completed has not where Dell's job of it, beside it, is at work or has failed. */
+function phaseOf(word: string, ofJob: string | undefined): Phase {
+  const own = phaseOfWord(word);
+  // a job that restarts the machine ends by it
+  if (own !== 'completed' || ofJob === undefined || ofJob === 'RebootCompleted') return own;
+  return phaseOfWord(ofJob);
+}
+
+function phaseOfWord(word: string): Phase {
+  return Object.hasOwn(phases, word) ? phases[word as TaskState] : 'running';
 }
 
 function isSuccess(body: unknown): boolean {

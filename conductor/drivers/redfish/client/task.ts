@@ -89,7 +89,7 @@ const Resource = Reference.extend({ error: z.unknown().optional() });
 
 /**
  * Looks once at the task of an accepted request: for work that the BMC takes up at the next reset, where the end can't be
- * awaited but a failure may be known at once. Answers whether it has ended.
+ * awaited but a failure may be known at once. Answers whether it has ended; `lost` = the BMC has forgotten it already.
  * @throws AppError `bmc_error` when the task failed already
  */
 export async function peekTask(
@@ -97,16 +97,17 @@ export async function peekTask(
   answer: RedfishAnswer,
   what: string,
   signal: AbortSignal,
-): Promise<boolean> {
+): Promise<'ended' | 'open' | 'lost'> {
   const look = lookAtAnswer(answer);
   throwIfFailed(look, what);
-  if (!isOpen(look)) return true;
+  if (!isOpen(look)) return 'ended';
   const monitor = monitorOf(answer, client.origin);
   const next = monitor === undefined ? undefined : await lookAgain(client, monitor, signal);
-  if (next === undefined || next === 'lost') return next === 'lost';
+  if (next === undefined) return 'open';
+  if (next === 'lost') return 'lost';
   const later = lookAtTask(next, isResult(next, answer, client.origin));
   throwIfFailed(later, what);
-  return !isOpen(later);
+  return isOpen(later) ? 'open' : 'ended';
 }
 
 /** `undefined` = the BMC has not answered now, or its web server has in its place: only the task's own word is its end. */
@@ -124,7 +125,19 @@ async function lookAgain(
 }
 
 /**
- * Reads a task or its monitor. `lost`: HPE deletes a task's monitor when it ends, and a BMC that has restarted knows none.
+ * Lists where the job of one of Dell's tasks is: iDRACs of before 7.10.30 delete a task seconds after its end, but not its
+ * job (https://github.com/dell/iDRAC-Redfish-Scripting/issues/275).
+ */
+function jobPaths(path: string): readonly string[] {
+  const id = /\/(JID_\d+)\/?(\?.*)?$/.exec(path)?.[1];
+  if (id === undefined) return [];
+  const places = [`/redfish/v1/JobService/Jobs/${id}`, `/redfish/v1/Managers/iDRAC.Embedded.1/Oem/Dell/Jobs/${id}`];
+  return places.filter((place) => place !== path);
+}
+
+/**
+ * Reads a task or its monitor, or Dell's job of one that is gone. `lost`: HPE deletes a task's monitor when it ends, and a
+ * BMC that has restarted knows none.
  * @throws AppError `unavailable` for an answer with nothing in it: it does not say that the task is gone, either
  */
 export async function readTask(
@@ -132,6 +145,15 @@ export async function readTask(
   path: string,
   signal: AbortSignal,
 ): Promise<RedfishAnswer | 'lost'> {
+  let answer = await readTaskAt(client, path, signal);
+  for (const place of jobPaths(path)) {
+    if (answer !== 'lost') break;
+    answer = await readTaskAt(client, place, signal);
+  }
+  return answer;
+}
+
+async function readTaskAt(client: RedfishClient, path: string, signal: AbortSignal): Promise<RedfishAnswer | 'lost'> {
   try {
     const answer = await client.request({ method: 'GET', path, signal });
     if (answer.status === 200 && saysNothing(answer.body)) {
