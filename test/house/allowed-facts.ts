@@ -123,6 +123,7 @@ export const allowedFacts: Readonly<Record<Shape, Allowed>> = {
       'a collection without Members is refused where it must have some',
     ],
     'conductor/drivers/redfish/client/errors.ts': [1, 'words of a message'],
+    'conductor/drivers/redfish/client/sessions.ts': [1, 'a session without a place is not looked at; another place is'],
     'conductor/drivers/redfish/firmware.ts': [1, 'network cards to show'],
     'conductor/drivers/redfish/hardware.ts': [2, 'sensors to show'],
     'conductor/drivers/redfish/indicators.ts': [2, 'lamps to show'],

@@ -66,6 +66,7 @@ export const allowedFirsts: Allowed = {
   'conductor/drivers/ipmi/ipmitool.ts': [1, 'a row of our own table'],
   'conductor/drivers/redfish/bios/bios-registry.ts': [2, 'texts in English, else in any language'],
   'conductor/drivers/redfish/bios/settings-places.ts': [3, 'each is tried in turn'],
+  'conductor/drivers/redfish/client/end-session.ts': [1, 'Location before what else names the same session'],
   'conductor/drivers/redfish/client/errors.ts': [
     2,
     'a message of that id, and the path in it: tried as one of several',

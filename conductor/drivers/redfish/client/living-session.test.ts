@@ -86,7 +86,7 @@ describe.each([401, 403])('a resource that always answers %i', (status) => {
     expect(names).not.toContain('NIC.Slot.1');
   });
 
-  test('does not keep a session that has run out from being made anew', async () => {
+  test('does not keep a session that has run out from being made again', async () => {
     const bmc = await rig(haste);
     await bmc.power.getPowerState();
     bmc.simulator.inject({ method: 'GET', path: /Systems\/1$/, status, times: 2 });

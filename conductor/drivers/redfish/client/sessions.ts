@@ -67,7 +67,7 @@ export function createCredentials(
   let session: Promise<Session> | undefined;
   let current: Session | undefined;
   const endings = createEndings(transport, options);
-  const logInAnew = async (): Promise<Session> => {
+  const logInAgain = async (): Promise<Session> => {
     // first: BMCs have room for few
     await endings.settled();
     const made = await logIn(connection, sendOpen, options);
@@ -79,7 +79,7 @@ export function createCredentials(
     headers: async (signal) => {
       if (useBasic) return basic;
       // requests that start together share one login
-      session ??= logInAnew();
+      session ??= logInAgain();
       try {
         current = await unlessAborted(session, signal, `login at ${connection.origin}`);
         return { 'x-auth-token': current.token };
