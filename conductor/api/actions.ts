@@ -92,6 +92,7 @@ const Group = z.strictObject({
     description:
       'Of one that has not begun: names of groups, or what else; empty = it begins at the next beat. Of one whose nodes are begun in parts: why it begins no further node.',
   }),
+  may_skip: z.boolean().meta({ description: 'Whether `skip` has it go past what it waits for now.' }),
   member_count: wholeNumber,
   members: z.array(z.string()).exactOptional().meta({ description: 'With members=true.' }),
   nodes_by_status: nodesByStatus,

@@ -55,6 +55,11 @@ const controls = {
     meaning: 'Nothing new is begun. Nodes at work end the phase that they are in, and then the action rests.',
   },
   unpause: { title: 'Continue', meaning: 'The action goes on where it rests.' },
+  skip: {
+    title: 'Skip',
+    meaning:
+      'Groups go past the window, the canaries or the health gate that they wait for now, for the rest of the action. Batches and limits of nodes that are out stay.',
+  },
   stop: {
     title: 'Cancel',
     meaning:
@@ -77,7 +82,9 @@ export function buttonsFor({ action, actions }: Pick<SitePicture, 'action' | 'ac
   };
   if (action && action.ended_at === null) {
     if (action.action_lifecycle === 'Stopping') return [];
-    return [...control(action.action_lifecycle === 'Paused' ? 'unpause' : 'pause'), ...control('stop')];
+    const mayGoOn = control(action.action_lifecycle === 'Paused' ? 'unpause' : 'pause');
+    const maySkip = action.groups?.some(({ may_skip: may }) => may) === true;
+    return [...mayGoOn, ...(maySkip ? control('skip') : []), ...control('stop')];
   }
   return actions.some(({ ended_at: end }) => end === null) ? [] : [deployButton];
 }

@@ -186,7 +186,7 @@ async function watch(context: CommandContext, input: CommandInput): Promise<void
   await followAction(context, input, input.operands[0] ?? '');
 }
 
-function control(verb: 'pause' | 'unpause' | 'stop', done: string): Command['run'] {
+function control(verb: 'pause' | 'unpause' | 'skip' | 'stop', done: string): Command['run'] {
   return async (context, input) => {
     await context.client.call('POST', `${actionsPath}/${pathOperand(input)}/control/${verb}`);
     const [id] = input.operands;
@@ -251,6 +251,12 @@ export const actionCommands: readonly Command[] = [
     run: control('pause', 'pause requested; nodes at work end their phase, of a teardown the act that they are at'),
   },
   { words: 'action unpause', operands: one, meaning: 'resume a paused action', run: control('unpause', 'it goes on') },
+  {
+    words: 'action skip',
+    operands: one,
+    meaning: 'have groups go past the window, canaries or health gate that they wait for now',
+    run: control('skip', 'skip requested; baton action show says what was skipped'),
+  },
   {
     words: 'action stop',
     operands: one,

@@ -65,6 +65,7 @@ export function groupAnswer(
     reason: null,
     misses: [],
     waiting_for: [],
+    may_skip: false,
     member_count: size,
     nodes_by_status: all,
     working: 0,

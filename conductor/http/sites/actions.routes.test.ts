@@ -325,7 +325,7 @@ test('control: wanted, audited, and refused in the wrong state', async () => {
   await commit(twoNodes);
   const id = idOf(await start('deploy_site'));
   expect((await control('nope', 'dance')).status).toBe(404);
-  expect((await control(id, 'dance')).fault).toContain('pause, unpause, stop');
+  expect((await control(id, 'dance')).fault).toContain('pause, unpause, skip, stop');
   expect((await control(id, 'unpause')).status).toBe(409);
   expect((await control(id, 'pause')).status).toBe(202);
   expect(await show(id)).toMatchObject({ action_lifecycle: 'Paused' });

@@ -113,7 +113,7 @@ const showNodes = route.get(
 
 const control = route.post(
   `${onePath}/control/{verb}`,
-  'Pause, unpause or stop a site action',
+  'Pause or unpause a site action, skip what its groups wait for, or stop it',
   answers(202, 'noted; the action follows at its next beat'),
 );
 

@@ -233,8 +233,7 @@ export const remarkWords = {
     `${nodes.length} of its nodes failed for the same cause, ${cause}: ${nameSome(nodes, 5)}`,
   'rollout-stuck': ({ nodes }: Nodes) =>
     `as many nodes as may be out have failed: ${nameSome(nodes, 5)}; unpause begins others in spite of them`,
-  'gate-bad': ({ gate, since, said }: Gate & GateAnswer) =>
-    `health gate ${gate} is not good since ${since}: ${said}; unpause asks it again`,
+  'gate-bad': ({ gate, since, said }: Gate & GateAnswer) => `health gate ${gate} is not good since ${since}: ${said}`,
 
   // what a step at a cluster has found
   'cordoned-already': ({ node }: { readonly node: string }) => `Node ${node} is cordoned already`,

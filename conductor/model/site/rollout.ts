@@ -56,6 +56,11 @@ export interface Rollout {
   readonly excused: readonly string[];
   /** Reason why no further node is begun now. */
   readonly waits?: Remark;
+  /** Number of the action's `skip` commands that the group has followed, or that came before it began. */
+  readonly skips?: number;
+  /** Gates and the window that an operator has it go past, for the rest of the action. */
+  readonly skippedGates?: readonly string[];
+  readonly windowSkipped?: boolean;
 }
 
 /** Whether nodes of the group wait for their turn: each is deployed as it is prepared, in time of its own. */
@@ -72,6 +77,26 @@ export function hasRollout(rules: RolloutRules): boolean {
 export function countOf(count: NodeCount, nodes: number): number {
   if (typeof count === 'number') return count;
   return Math.max(1, Math.floor((Number.parseInt(count, 10) * nodes) / 100));
+}
+
+/** Beginning of the reason why an action is held that has paused without being asked to. */
+export const pausedByItself = 'paused by itself';
+
+/** Obstacles that an operator may have a group go past; limits of nodes that are out, and batches, are none. */
+const skippable: ReadonlySet<string> = new Set([
+  'rollout-window',
+  'canaries-watched',
+  'canary-failed',
+  'canary-lost',
+  'gate-unasked',
+  'gate-held',
+  'gate-not-good',
+  'gate-bad',
+]);
+
+/** Returns the obstacle that `skip` takes out of a group's way; `undefined` = there is none that may be skipped. Pure. */
+export function obstacleOf({ waits }: Pick<Rollout, 'waits'>): Remark | undefined {
+  return waits && skippable.has(waits.code) ? waits : undefined;
 }
 
 /** Lists canaries that have to stay in service now, of all groups. Pure. */

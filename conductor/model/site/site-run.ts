@@ -163,6 +163,8 @@ export type Decision =
   | { readonly kind: 'settled'; readonly group: string; readonly nodes: number }
   /** No further node of the group is begun for that reason; absent = for none. */
   | { readonly kind: 'wait'; readonly group: string; readonly reason?: Remark }
+  /** An operator has the group go past that; absent = nothing was in its way that may be skipped. */
+  | { readonly kind: 'skip'; readonly group: string; readonly skips: number; readonly past?: Remark }
   /** Too much has gone wrong: the whole action pauses until a person says how it goes on. */
   | {
       readonly kind: 'pause';

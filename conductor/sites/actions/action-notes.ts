@@ -7,8 +7,10 @@ import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { type SiteActionNoteRow, siteActionNotes } from '#conductor/kernel/db/schema/site-action.ts';
 import { notifyWebhooksOfSite } from '#conductor/kernel/outbox.ts';
 import { pluginTaskTitle } from '#conductor/model/flows/planned-step.ts';
+import type { Remark } from '#conductor/model/remarks/remark.ts';
 import { describeRemark } from '#conductor/model/remarks/remark-words.ts';
 import type { ActionStepName } from '#conductor/model/site/action-table.ts';
+import { obstacleOf } from '#conductor/model/site/rollout.ts';
 import type { Decision, GroupRun, NodeOutcome, SiteRun } from '#conductor/model/site/site-run.ts';
 import { ulidAsUuid } from '#conductor/sites/actions/ulid.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
@@ -211,6 +213,14 @@ function noteTeardown(group: GroupRun, decision: NotedDecision): Note[] {
   return [noteDecision(group, decision)];
 }
 
+/** Describes each choice that a person has once the action has paused by itself. */
+function choicesAfter(reason: Remark): string {
+  const isGate = reason.code === 'gate-bad';
+  const skip = isGate ? 'skip goes on without this gate' : 'skip goes on without canaries';
+  const unpause = isGate ? 'unpause asks it again' : 'unpause goes on';
+  return [unpause, ...(obstacleOf({ waits: reason }) ? [skip] : []), 'stop ends the action'].join(', ');
+}
+
 function noteDecision(group: GroupRun, decision: NotedDecision): Note {
   const subject = group.definition.name;
   if (decision.kind === 'enter stage') {
@@ -228,12 +238,18 @@ function noteDecision(group: GroupRun, decision: NotedDecision): Note {
     return { step, subject, verbosity: 3, text };
   }
   if (decision.kind === 'canaries') return { step, subject, verbosity: 2, text: `canaries ${decision.are}` };
+  if (decision.kind === 'skip') {
+    const text = decision.past
+      ? `skipped: ${describeRemark(decision.past)}`
+      : 'nothing was in its way that may be skipped';
+    return { step, subject, verbosity: decision.past ? 1 : 3, text };
+  }
   if (decision.kind === 'wait') {
     const text = decision.reason ? `begins no more for now: ${describeRemark(decision.reason)}` : 'begins the rest';
     return { step, subject, verbosity: 3, text };
   }
   if (decision.kind === 'pause') {
-    const text = `paused by itself: ${describeRemark(decision.reason)}; unpause goes on, stop ends the action`;
+    const text = `paused by itself: ${describeRemark(decision.reason)}; ${choicesAfter(decision.reason)}`;
     return { step, subject, verbosity: 1, text };
   }
   const text = `broken off on ${countNodes(decision.nodes.length)}: ${nameNodes(decision.nodes)}: ${decision.reason}`;

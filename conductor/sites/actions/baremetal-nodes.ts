@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { readClaimed } from '#conductor/flows/site-actions/action-lease.ts';
+import type { ActionControl } from '#conductor/flows/site-actions/action-store.ts';
 import { loadRun, recordDoing, recordRun } from '#conductor/flows/site-actions/run-store.ts';
-import { type FlowRequest, heldByRestore, requestOf } from '#conductor/model/flows/flow-states.ts';
+import { heldByRestore, requestOf } from '#conductor/model/flows/flow-states.ts';
 import { progressKey, type Remark } from '#conductor/model/remarks/remark.ts';
 import { describeRemark } from '#conductor/model/remarks/remark-words.ts';
 import { detectStall, type Stall } from '#conductor/model/site/detect-stall.ts';
@@ -170,9 +171,16 @@ async function beatOnce(work: ActionWork, { site, teardown, gates }: BeatParts, 
   const after = applyOutcomes(state.run, outcomes);
   const outOfService = await operations.findOutOfService(context.db, watchedCanaries(after.groups));
   const looks = gates.look(request === 'run' ? gatesToAsk(after, work.now()) : []);
-  const settle = (run: SiteRun, wanted: FlowRequest): Settled =>
-    settleRun(run, { request: wanted, now: work.now(), timeouts: site.timeouts, outOfService, looks });
-  const foreseen = settle(after, request);
+  const settle = (run: SiteRun, wanted: ActionControl): Settled =>
+    settleRun(run, {
+      request: requestOf(wanted),
+      now: work.now(),
+      timeouts: site.timeouts,
+      outOfService,
+      looks,
+      skips: wanted.skips,
+    });
+  const foreseen = settle(after, control);
   const doing = doingOf(outcomes, orders, state.seen);
   const changes = [...doing].filter(([name, remark]) => !isDeepStrictEqual(state.doing.get(name), remark));
   const isDoingDue = changes.length > 0 && work.now() - state.doingRecordedAt >= doingEveryMs;
@@ -187,7 +195,8 @@ async function beatOnce(work: ActionWork, { site, teardown, gates }: BeatParts, 
     const asked = requestOf(current);
     const pausedMs = await followHold(work, tx, current);
     const resumed = prolongPhases(after, pausedMs);
-    const settled = pausedMs > 0 || asked !== request ? settle(resumed, asked) : foreseen;
+    const hasChanged = pausedMs > 0 || asked !== request || current.skips !== control.skips;
+    const settled = hasChanged ? settle(resumed, current) : foreseen;
     await recordRun(tx, action.id, state.run, settled.run);
     const pause = pauseIn(settled.decisions);
     if (pause) {

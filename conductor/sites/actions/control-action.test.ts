@@ -44,6 +44,9 @@ describe('an operator', () => {
     });
     expect(world.begun.at(-1)).toBe('prepare ntp01');
     expect((await actions.report(id)).groups[1]?.stage).toBe('prepared');
+    await expect(actions.control(id, 'resume')).rejects.toThrow("There is no control 'resume'; unpause does that");
+    await expect(actions.control(id, 'cancel')).rejects.toThrow("There is no control 'cancel'; stop does that");
+    await expect(actions.control(id, 'rollback')).rejects.toThrow('rollback of an action is not supported: stop it');
     await expect(actions.control(id, 'pause')).rejects.toThrow(/is paused already/);
     await actions.control(id, 'unpause');
     life.nudge();
@@ -172,7 +175,7 @@ describe('an operator', () => {
   test('is told of an unknown action before an unknown verb', async () => {
     await expect(actions.control('01ARZ3NDEKTSV4RRFFQ69G5FAV', 'dance')).rejects.toMatchObject({ code: 'not_found' });
     const { id } = await actions.begin();
-    await expect(actions.control(id, 'dance')).rejects.toThrow(/must be one of pause, unpause, stop/);
+    await expect(actions.control(id, 'dance')).rejects.toThrow(/must be one of pause, unpause, skip, stop/);
   });
 });
 

@@ -6,29 +6,32 @@ import {
   type SiteAction,
   selectActions,
 } from '#conductor/flows/site-actions/action-store.ts';
+import { loadRun } from '#conductor/flows/site-actions/run-store.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import { describeRemark } from '#conductor/model/remarks/remark-words.ts';
-import type { Decision } from '#conductor/model/site/site-run.ts';
+import { obstacleOf, pausedByItself } from '#conductor/model/site/rollout.ts';
+import { type Decision, isUnderWay } from '#conductor/model/site/site-run.ts';
 import { addNotes, notifyOfAction } from '#conductor/sites/actions/action-notes.ts';
 import { stopReason } from '#conductor/sites/actions/settle-run.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-const controlVerbs = ['pause', 'unpause', 'stop'] as const;
+const controlVerbs = ['pause', 'unpause', 'skip', 'stop'] as const;
 type ControlVerb = (typeof controlVerbs)[number];
 
 const changes = {
   pause: { held: 'paused' },
   unpause: { held: null },
+  skip: { held: null },
   stop: { held: null, abortRequested: stopReason },
 } as const satisfies Record<ControlVerb, FlowChange>;
 
 /**
  * Notes what the operator wants of an action; its runner follows at its next beat (airship.md §4.3). Pause: nothing
  * new is begun, and nodes at work end their phase, of a teardown the act that they
- * are at. Stop: nodes at work are broken off, and the action ends.
+ * are at. Skip: groups go past the window, canaries or health gate that is in their way now. Stop: nodes at work are broken off, and the action ends.
  * @throws AppError `not_found` (the action, then the verb), `conflict` in a state that has no such verb.
  */
 export async function controlAction(
@@ -42,9 +45,15 @@ export async function controlAction(
     if (!action) throw new AppError('not_found', `Action ${id} could not be found.`);
     const command = controlVerbs.find((each) => each === verb);
     if (!command) {
-      throw new AppError('not_found', `There is no control '${verb}'; must be one of ${controlVerbs.join(', ')}`);
+      if (verb === 'rollback') throw noRollback();
+      const meant = Object.hasOwn(otherWords, verb) ? `; ${otherWords[verb]} does that` : '';
+      throw new AppError(
+        'not_found',
+        `There is no control '${verb}'${meant}; must be one of ${controlVerbs.join(', ')}`,
+      );
     }
     requireControllable(action, command);
+    if (command === 'skip') await requireObstacle(tx, action);
     await updateFlow(tx, action.flowUuid, changes[command]);
     await addCommand(tx, { actionId: id, command, user });
     await addNotes(tx, id, [{ verbosity: 2, text: `${command} was asked for${user === null ? '' : ` by ${user}`}` }]);
@@ -53,13 +62,43 @@ export async function controlAction(
   log.info({ action: id, verb, user }, 'site action controlled');
 }
 
+/** Words of other tools for what there is. */
+const otherWords: Readonly<Record<string, ControlVerb>> = {
+  resume: 'unpause',
+  continue: 'unpause',
+  cancel: 'stop',
+  abort: 'stop',
+};
+
+function noRollback(): AppError {
+  return new AppError(
+    'not_supported',
+    'rollback of an action is not supported: stop it, return the documents to a revision (baton site rollback), commit, ' +
+      'and start redeploy_server for the nodes that it has deployed',
+  );
+}
+
+/** @throws AppError `conflict` where no group has anything in its way that may be skipped. */
+async function requireObstacle(tx: Transaction, { id, name }: SiteAction): Promise<void> {
+  const groups = (await loadRun(tx, id, 1))?.groups.filter(isUnderWay) ?? [];
+  if (groups.some(({ rollout }) => rollout && obstacleOf(rollout))) return;
+  const waits = groups.flatMap(({ definition, rollout }) =>
+    rollout?.waits ? [`${definition.name} waits for ${describeRemark(rollout.waits)}`] : [],
+  );
+  throw new AppError(
+    'conflict',
+    `Unable to skip in action ${id} (${name}): no group waits for its window, its canaries or a health gate` +
+      (waits.length === 0 ? '' : `: ${waits.join('; ')}`),
+  );
+}
+
 /** Has an action pause because too much has gone wrong: an operator decides how it goes on, as after a pause of theirs. */
 export async function pauseByItself(
   tx: Transaction,
   action: SiteAction,
   { group, reason }: Extract<Decision, { kind: 'pause' }>,
 ): Promise<void> {
-  const held = `paused by itself: group ${group}: ${describeRemark(reason)}`;
+  const held = `${pausedByItself}: group ${group}: ${describeRemark(reason)}`;
   await updateFlow(tx, action.flowUuid, { held });
   await notifyOfAction(tx, { ...action, error: held });
 }
@@ -72,5 +111,7 @@ function requireControllable(action: SiteAction, verb: ControlVerb): void {
   if (endedAt !== null) refuse(`has ended (${state})`);
   if (abortRequested !== null) refuse('is stopping already');
   if (verb === 'pause' && held !== null) refuse('is paused already');
+  const isPausedByPerson = held !== null && !held.startsWith(pausedByItself);
+  if (verb === 'skip' && isPausedByPerson) refuse(`is paused (${held}); unpause it first`);
   if (verb === 'unpause' && held === null) refuse('is not paused');
 }

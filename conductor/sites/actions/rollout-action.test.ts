@@ -43,7 +43,7 @@ test('a failed canary pauses the action; people, programs and webhooks read why;
   expect(preparesOf(world.begun)).toEqual(['prepare n1']);
   expect(await waits(id)).toEqual([`the end of the pause (${held})`]);
   expect(await actions.notes(id, 1)).toContain(
-    'workers: paused by itself: canary n1 failed; unpause goes on, stop ends the action',
+    'workers: paused by itself: canary n1 failed; unpause goes on, skip goes on without canaries, stop ends the action',
   );
   const reported = await actions.api.context.db.select({ body: webhookDeliveries.body }).from(webhookDeliveries);
   expect(reported.map(({ body }) => body['data'])).toContainEqual(
@@ -107,9 +107,7 @@ test('a health gate that turns bad pauses the action, with its answer; unpause g
     },
   });
   const { held } = await actionBecomes(actions.api.context, id, isHeld);
-  expect(held).toMatch(
-    /^paused by itself: group workers: health gate api is not good since .*: HTTP 503; unpause asks it again$/,
-  );
+  expect(held).toMatch(/^paused by itself: group workers: health gate api is not good since .*: HTTP 503$/);
   expect(preparesOf(world.begun)).toEqual(['prepare n1', 'prepare n2']);
   const [row] = await actions.api.context.db.select().from(siteActions).where(eq(siteActions.id, id));
   expect(row?.needs).toBe(workOfGates);
@@ -119,6 +117,42 @@ test('a health gate that turns bad pauses the action, with its answer; unpause g
   await actionBecomes(actions.api.context, id, ({ heldSince }) => heldSince === null);
   await actions.control(id, 'stop');
   expect((await actions.ended(id)).state).toBe('aborted');
+});
+
+test('skip goes past what is in the way, and past nothing else', async () => {
+  const { id, world, life } = await actions.begin({
+    site: siteWith({
+      canary: { nodes: 1, stay_seconds: 3600 },
+      batch: [1],
+    }),
+    fate: (node, phase) => ({ looks: node === 'n2' && phase === 'deploy' ? 1_000_000 : 1 }),
+  });
+  await eventually(async () => {
+    expect((await waits(id))?.[0]).toMatch(/^canary n1, in service since/);
+  });
+  const group = async () => {
+    const action = await actionBecomes(actions.api.context, id, () => true);
+    return (await viewGroups(actions.api.context.db, action, { members: false })).groups[0];
+  };
+  expect((await group())?.may_skip).toBe(true);
+  await actions.control(id, 'skip');
+  life.nudge();
+  await eventually(async () => {
+    expect(await waits(id)).toEqual(['a batch of 1, of which 1 have not ended']);
+    // a beat after it is recorded
+    expect(preparesOf(world.begun)).toEqual(['prepare n1', 'prepare n2']);
+  });
+  expect(await actions.notes(id, 1)).toContainEqual(
+    expect.stringMatching(/^workers: skipped: canary n1, in service since .*, to stay so for 3600 s$/),
+  );
+  expect((await group())?.may_skip).toBe(false);
+  await expect(actions.control(id, 'skip')).rejects.toThrow(
+    'no group waits for its window, its canaries or a health gate: workers waits for a batch of 1, of which 1 have not ended',
+  );
+  await actions.control(id, 'pause');
+  await expect(actions.control(id, 'skip')).rejects.toThrow('it is paused (paused); unpause it first');
+  await actions.control(id, 'stop');
+  await actions.ended(id);
 });
 
 test('several failures of one cause pause it; a release that does not know rollouts can not run it', async () => {

@@ -46,15 +46,17 @@ export function settleRun(
     readonly outOfService?: ReadonlyMap<string, string>;
     /** Health gates as they were seen. */
     readonly looks?: GateLooks;
+    /** Number of times that the operator has asked to go past what is in the groups' way. */
+    readonly skips?: number;
   },
 ): Settled {
-  const { request, now, timeouts, outOfService = new Map(), looks = new Map() } = options;
+  const { request, now, timeouts, outOfService = new Map(), looks = new Map(), skips = 0 } = options;
   if (request === 'abort') return stopRun(run, now);
   const taken: Decision[] = [];
   let settled = run;
   for (let round = 0; ; round += 1) {
     const paused = request === 'hold' || pauseIn(taken) !== undefined;
-    const decisions = decideGroups(settled, now, timeouts, { paused, outOfService, looks });
+    const decisions = decideGroups(settled, now, timeouts, { paused, outOfService, looks, skips });
     if (decisions.length === 0) break;
     if (round === maximumRounds) throw new AppError('internal', `decide on groups: no end after ${round} rounds`);
     settled = applyDecisions(settled, decisions, now);

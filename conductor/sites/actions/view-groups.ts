@@ -6,7 +6,7 @@ import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { rowsOf } from '#conductor/kernel/db/query/statement.ts';
 import { siteActionGroups, siteActionNodes } from '#conductor/kernel/db/schema/site-action.ts';
 import { describeRemark, newRemark } from '#conductor/model/remarks/remark-words.ts';
-import type { Rollout } from '#conductor/model/site/rollout.ts';
+import { obstacleOf, pausedByItself, type Rollout } from '#conductor/model/site/rollout.ts';
 import { type GroupDefinition, type GroupStage, isUnderWay, type NodeStatus } from '#conductor/model/site/site-run.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 
@@ -41,6 +41,7 @@ export async function viewGroups(
       stage,
       reason,
       waiting_for: waiting.get(name) ?? [],
+      may_skip: endedAt === null && maySkip(row, held),
       misses,
       member_count: size,
       ...(members === null ? {} : { members }),
@@ -129,6 +130,12 @@ export async function viewActionNodes(
 function isMember(actionId: string, group: string): SQL {
   return sql`${siteActionNodes.name} in (
     select jsonb_array_elements_text(members) from site_action_groups where action_id = ${actionId} and name = ${group})`;
+}
+
+/** Whether an operator may have the group go past what is in its way: not while a person has paused the action. Pure. */
+function maySkip(group: Pick<WaitingGroup, 'stage' | 'rollout'>, held: string | null): boolean {
+  const isPausedByPerson = held !== null && !held.startsWith(pausedByItself);
+  return isUnderWay(group) && !isPausedByPerson && !!group.rollout && obstacleOf(group.rollout) !== undefined;
 }
 
 /** A group as far as it says who waits for whom. */

@@ -1,4 +1,5 @@
-import type { Rollout } from '#conductor/model/site/rollout.ts';
+import type { Remark } from '#conductor/model/remarks/remark.ts';
+import { obstacleOf, type Rollout } from '#conductor/model/site/rollout.ts';
 import {
   type Decision,
   type GroupRun,
@@ -137,6 +138,10 @@ export function applyToDraft(draft: RunDraft, decision: Decision, now: number): 
       change(changeRollout(group, { settled: { nodes: decision.nodes, at: now } }));
       return;
     }
+    case 'skip': {
+      change(changeRollout(group, { skips: decision.skips, ...(decision.past ? skipPast(group, decision.past) : {}) }));
+      return;
+    }
     case 'wait': {
       change(changeRollout(group, { waits: decision.reason }));
       return;
@@ -145,7 +150,9 @@ export function applyToDraft(draft: RunDraft, decision: Decision, now: number): 
       const failed = group.members.filter((name) => nodeOf(draft, name).status === 'failure');
       const lost = decision.lost === undefined ? [] : [decision.lost];
       const excused = [...new Set([...(group.rollout?.excused ?? []), ...failed, ...lost])];
-      change(changeRollout(group, { excused, watched: undefined }));
+      // until it goes on, that is what is in the group's way
+      const waits = obstacleOf({ waits: decision.reason });
+      change(changeRollout(group, { excused, watched: undefined, ...(waits ? { waits } : {}) }));
       return;
     }
     default:
@@ -153,11 +160,18 @@ export function applyToDraft(draft: RunDraft, decision: Decision, now: number): 
   }
 }
 
+/** The rollout without the obstacle, which is its own no longer. */
+function skipPast({ rollout }: GroupRun, { code, arguments: { gate } }: Remark): RolloutChange {
+  const waits = { waits: undefined };
+  if (code === 'rollout-window') return { ...waits, windowSkipped: true };
+  if (typeof gate !== 'string') return { ...waits, watched: undefined, canariesPassed: true };
+  return { ...waits, skippedGates: [...new Set([...(rollout?.skippedGates ?? []), gate])] };
+}
+
+type RolloutChange = { readonly [Key in keyof Rollout]?: Rollout[Key] | undefined };
+
 /** The group's rollout with the change; `undefined` takes a value away. */
-function changeRollout(
-  { rollout }: GroupRun,
-  more: { readonly [Key in keyof Rollout]?: Rollout[Key] | undefined },
-): Pick<GroupRun, 'rollout'> {
+function changeRollout({ rollout }: GroupRun, more: RolloutChange): Pick<GroupRun, 'rollout'> {
   if (!rollout) return {};
   const entries = Object.entries({ ...rollout, ...more }).filter(([, value]) => value !== undefined);
   return { rollout: { domains: rollout.domains, excused: rollout.excused, ...Object.fromEntries(entries) } };

@@ -384,3 +384,38 @@ test('a gate that is bad for longer than its patience pauses the action, and no 
   }, siteOf(1));
   expect(pauses).toEqual([]);
 });
+
+test('skips, whenever they come: limits hold, nothing begins while paused, each is followed once', () => {
+  const violations: unknown[] = [];
+  const seen = { past: 0 };
+  const anySkips = fc.array(fc.nat({ max: 40 }), { maxLength: 5 });
+  fc.assert(
+    fc.property(siteOf(2), anyFates, anyAnswers, anySkips, (start, outcome, gate, beats) => {
+      const followed = new Map<string, number>();
+      simulateSite(start, {
+        outcome,
+        timeouts,
+        gate,
+        skips: (beat) => beats.filter((each) => each <= beat).length,
+        watch: (stored, decisions, now, paused) => {
+          const after = applyDecisions(stored, decisions, now);
+          for (const each of decisions) {
+            if (each.kind === 'skip') {
+              if (each.skips <= (followed.get(each.group) ?? 0)) violations.push(each);
+              followed.set(each.group, each.skips);
+              seen.past += each.past ? 1 : 0;
+            }
+            if (each.kind !== 'begin') continue;
+            if (paused) violations.push(each);
+            if (each.phase === 'prepare' && start.groups.length === 1) {
+              violations.push(...overLimits(after, groupIn(after, each.group), each.nodes));
+            }
+          }
+        },
+      });
+    }),
+    { numRuns: 300 },
+  );
+  expect(violations).toEqual([]);
+  expect(seen.past).toBeGreaterThan(0);
+});

@@ -1,4 +1,5 @@
 import type { GateLooks } from '#conductor/model/site/health-gate.ts';
+import { obstacleOf } from '#conductor/model/site/rollout.ts';
 import {
   type Decision,
   type GroupRun,
@@ -18,6 +19,8 @@ export interface DecideOptions {
   readonly outOfService?: ReadonlyMap<string, string>;
   /** Health gates as they were seen; one without a look is not good. */
   readonly looks?: GateLooks;
+  /** Number of times that an operator has asked so far to go past what is in the groups' way. */
+  readonly skips?: number;
 }
 
 /**
@@ -33,7 +36,7 @@ export function decideGroups(
   run: SiteRun,
   now: number,
   timeouts: PhaseTimeouts,
-  { paused = false, outOfService = new Map(), looks = new Map() }: DecideOptions = {},
+  { paused = false, outOfService = new Map(), looks = new Map(), skips = 0 }: DecideOptions = {},
 ): Decision[] {
   const draft = draftOf(run);
   const decisions: Decision[] = [];
@@ -43,6 +46,7 @@ export function decideGroups(
     if (decision.kind === 'pause') scene.paused = true;
   };
   const scene = { draft, now, timeouts, paused, outOfService, looks, emit };
+  if (!paused) followSkips(draft, skips, emit);
   for (let known = -1; known < decisions.length; ) {
     known = decisions.length;
     for (const { definition } of draft.run.groups) {
@@ -62,6 +66,16 @@ export function decideGroups(
 /** No group is left that something could still become of. */
 export function hasEnded(run: SiteRun): boolean {
   return run.groups.every(({ stage }) => isFinal(groupStages, stage));
+}
+
+/** A group that begins later follows no skip of before. */
+function followSkips(draft: RunDraft, skips: number, emit: (decision: Decision) => void): void {
+  for (const group of draft.groups) {
+    const { rollout, definition } = group;
+    if (!rollout || (rollout.skips ?? 0) >= skips || isFinal(groupStages, group.stage)) continue;
+    const past = isUnderWay(group) ? obstacleOf(rollout) : undefined;
+    emit({ kind: 'skip', group: definition.name, skips, ...(past ? { past } : {}) });
+  }
 }
 
 function mayBegin(draft: RunDraft, { definition, stage }: GroupRun): boolean {

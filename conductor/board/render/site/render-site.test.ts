@@ -99,6 +99,8 @@ test('what may be done is what the conductor would do', () => {
   expect(names()).toEqual(['start']);
   expect(names(actionAnswer())).toEqual(['pause', 'stop']);
   expect(names(actionAnswer({ action_lifecycle: 'Paused' }))).toEqual(['unpause', 'stop']);
+  const held = groupAnswer('b', { not_started: 2 }, { may_skip: true });
+  expect(names(actionAnswer({ groups: [held] }))).toEqual(['pause', 'skip', 'stop']);
   expect(names(actionAnswer({ action_lifecycle: 'Stopping' }))).toEqual([]);
   expect(names(ntpFailed)).toEqual(['start']);
   expect(names(ntpFailed, [actionAnswer(), ntpFailed])).toEqual([]);

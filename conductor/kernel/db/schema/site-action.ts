@@ -127,7 +127,7 @@ export const siteActionCommands = pgTable(
   {
     id: sequenceColumn().primaryKey(),
     actionId: ofAction(),
-    command: text().$type<'invoke' | 'pause' | 'unpause' | 'stop'>().notNull(),
+    command: text().$type<'invoke' | 'pause' | 'unpause' | 'skip' | 'stop'>().notNull(),
     user: text(),
     at: instantColumn().notNull().defaultNow(),
   },

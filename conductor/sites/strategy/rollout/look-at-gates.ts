@@ -9,7 +9,7 @@ import {
 } from '#conductor/model/site/site-run.ts';
 import { hasEnded, isBegunHere, isUntouched } from '#conductor/sites/strategy/rollout/begun-here.ts';
 import { type GateVerdict, judgeGates } from '#conductor/sites/strategy/rollout/judge-gates.ts';
-import { isOpen } from '#conductor/sites/strategy/rollout/window.ts';
+import { isClosed } from '#conductor/sites/strategy/rollout/window.ts';
 
 interface GateScene {
   readonly group: GroupRun;
@@ -28,13 +28,19 @@ export function lookAtGates({ group, rollout, nodeOf, now, looks }: GateScene): 
   readonly verdict: GateVerdict;
   readonly decisions: readonly Decision[];
 } {
-  const { name, health: gates = [] } = group.definition;
+  const { name } = group.definition;
+  const gates = gatesLeft(group);
   if (gates.length === 0) return { verdict: { isGood: true }, decisions: [] };
   const ended = endedHere(group, nodeOf);
   const hasChanged = ended !== (rollout.settled?.nodes ?? 0);
   const settledAt = hasChanged ? now : rollout.settled?.at;
   const verdict = judgeGates({ gates, looks: looks.get(name) ?? new Map(), settledAt, now });
   return { verdict, decisions: hasChanged ? [{ kind: 'settled', group: name, nodes: ended }] : [] };
+}
+
+/** Lists the group's gates, but for those that an operator has it go past. */
+function gatesLeft({ definition: { health = [] }, rollout }: GroupRun): readonly HealthGate[] {
+  return health.filter(({ name }) => rollout?.skippedGates?.includes(name) !== true);
 }
 
 /** Counts nodes that the action has brought to an end in the group. Pure. */
@@ -51,9 +57,10 @@ export interface AskedGates {
 /** Lists gates that decide on something now: those of groups under way, but for a closed window's. Pure. */
 export function gatesToAsk(run: SiteRun, now: number): AskedGates[] {
   return run.groups.flatMap((group): AskedGates[] => {
-    const { name, health: gates = [], window } = group.definition;
+    const { name } = group.definition;
+    const gates = gatesLeft(group);
     if (gates.length === 0 || !isUnderWay(group)) return [];
     const isLeft = group.members.some((member) => isUntouched(run.nodes.get(member) ?? { status: 'not_started' }));
-    return window && isLeft && !isOpen(window, now) ? [] : [{ group: name, gates }];
+    return isLeft && isClosed(group, now) ? [] : [{ group: name, gates }];
   });
 }

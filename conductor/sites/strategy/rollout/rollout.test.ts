@@ -224,8 +224,7 @@ describe('health gates', () => {
         'g: health gate api, not good since 1970-01-01T00:00:02.000Z: HTTP 503; unless it is good again by 1970-01-01T00:00:05.000Z the action pauses',
       ),
     );
-    const reason =
-      'g: pauses (health gate api is not good since 1970-01-01T00:00:02.000Z: HTTP 503; unpause asks it again)';
+    const reason = 'g: pauses (health gate api is not good since 1970-01-01T00:00:02.000Z: HTTP 503)';
     expect(log).toContain(reason);
     // each pause asks again, and is patient again
     expect(pauses).toBe(2);
@@ -259,6 +258,54 @@ describe('health gates', () => {
     const deployed = { status: 'success' as const, reason: newRemark('deployed-already') };
     const run = { ...start, nodes: new Map([...nodes.keys()].map((name) => [name, deployed])) };
     expect(simulateSite(run, { gate: () => bad }).pauses).toBe(0);
+  });
+});
+
+describe('skip', () => {
+  const health = [{ name: 'api', http: 'http://api.example/', hold_seconds: 0, patience_seconds: 3 }];
+  const bad = { isGood: false, said: 'HTTP 503' };
+  const from = (first: number, count: number) => (beat: number) => (beat >= first ? count : 0);
+
+  test('the gate that has paused the action is asked no more; the other one is', () => {
+    const { log, pauses } = simulate(
+      {
+        health: [
+          ...health,
+          { ...health[0], name: 'db', http: 'http://db.example/', hold_seconds: 5, patience_seconds: 3 },
+        ],
+      },
+      { gate: (name) => (name === 'api' ? bad : { isGood: true, said: 'HTTP 200' }), skips: from(5, 1) },
+    );
+    expect(pauses).toBe(1);
+    expect(log).toContain('g: skips health gate api is not good since 1970-01-01T00:00:01.000Z: HTTP 503');
+    expect(begins(log)).toEqual(['prepare g: n1 n2 n3 n4 n5 n6']);
+    expect(log).toContain('g: health gate db, good since 1970-01-01T00:00:05.000Z, to stay so for 5 s');
+  });
+
+  test('a closed window opens for the group, and canaries need stay no longer; limits of nodes out hold', () => {
+    const { log } = simulate(
+      { window: { from: '10:00', to: '11:00', zone: 'UTC' }, max_unavailable: [{ nodes: 2 }] },
+      { skips: from(3, 1) },
+    );
+    expect(log.slice(1, 3)).toEqual([
+      'g: its window, which opens 10:00 UTC',
+      'g: skips its window, which opens 10:00 UTC',
+    ]);
+    expect(begins(log)).toHaveLength(3);
+    const canary = simulate({ canary: { nodes: 1, stay_seconds: 3600 } }, { skips: from(4, 1) });
+    expect(canary.log).toContain(
+      'g: skips canary n1, in service since 1970-01-01T00:00:02.000Z, to stay so for 3600 s',
+    );
+    expect(begins(canary.log)).toEqual(['prepare g: n1', 'prepare g: n2 n3 n4 n5 n6']);
+  });
+
+  test('with nothing in the way it skips nothing, then or later', () => {
+    const { log, pauses } = simulate(
+      { health },
+      { gate: (_name, beat) => (beat < 9 ? bad : { isGood: true, said: 'HTTP 200' }), skips: () => 1 },
+    );
+    expect(log).toContain('g: skips nothing');
+    expect(pauses).toBeGreaterThan(0);
   });
 });
 

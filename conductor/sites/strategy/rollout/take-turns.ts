@@ -6,7 +6,7 @@ import { countOf, type OutLimit, type Rollout } from '#conductor/model/site/roll
 import type { Decision, GroupRun, NodeRun } from '#conductor/model/site/site-run.ts';
 import { hasEnded, isBegunHere, isOut, isUntouched } from '#conductor/sites/strategy/rollout/begun-here.ts';
 import { lookAtGates } from '#conductor/sites/strategy/rollout/look-at-gates.ts';
-import { describeWindow, isOpen } from '#conductor/sites/strategy/rollout/window.ts';
+import { describeWindow, isClosed } from '#conductor/sites/strategy/rollout/window.ts';
 
 /** A group under way, as its rollout sees it. */
 export interface RolloutScene {
@@ -67,7 +67,7 @@ export function takeTurns(scene: RolloutScene): Turns {
 
 function withinRules(scene: RolloutScene, untouched: readonly string[], canaries: Canaries | undefined): Part {
   const { window } = scene.group.definition;
-  if (window && !isOpen(window, scene.now)) {
+  if (window && isClosed(scene.group, scene.now)) {
     return { nodes: [], waits: newRemark('rollout-window', { opens: describeWindow(window) }) };
   }
   const first = canaries?.first ?? nextOfBatch(scene, untouched);
@@ -78,8 +78,7 @@ function withinRules(scene: RolloutScene, untouched: readonly string[], canaries
 
 /** Outside of its window nothing begins, and nobody asks the gates. */
 function gatesNow(scene: RolloutScene): ReturnType<typeof lookAtGates> {
-  const { window, health } = scene.group.definition;
-  return health && window && !isOpen(window, scene.now)
+  return scene.group.definition.health && isClosed(scene.group, scene.now)
     ? { verdict: { isGood: true }, decisions: [] }
     : lookAtGates(scene);
 }

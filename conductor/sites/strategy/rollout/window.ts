@@ -1,4 +1,5 @@
 import { type RolloutWindow, type Weekday, weekdays } from '#conductor/model/site/rollout.ts';
+import type { GroupRun } from '#conductor/model/site/site-run.ts';
 
 /** Whether nodes may be begun at that moment. Pure. @param now milliseconds since 1970 */
 export function isOpen({ from, to, days = weekdays, zone }: RolloutWindow, now: number): boolean {
@@ -7,6 +8,11 @@ export function isOpen({ from, to, days = weekdays, zone }: RolloutWindow, now: 
   if (from < to) return begins(day) && time >= from && time < to;
   // beyond midnight it is the window of the day before
   return (begins(day) && time >= from) || (begins(dayBefore(day)) && time < to);
+}
+
+/** Whether the group's window keeps its nodes from being begun. Pure. */
+export function isClosed({ definition: { window }, rollout }: GroupRun, now: number): boolean {
+  return window !== undefined && rollout?.windowSkipped !== true && !isOpen(window, now);
 }
 
 /** Whether the runtime has rules for the time zone. */

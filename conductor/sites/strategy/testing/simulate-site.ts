@@ -25,6 +25,8 @@ export interface Simulation {
   readonly diesAt?: (beat: number) => boolean;
   /** Says of canaries why they are no longer in service; default: they are. */
   readonly outOfService?: (beat: number) => ReadonlyMap<string, string>;
+  /** Number of skips that an operator has asked for until then; default: none. */
+  readonly skips?: (beat: number) => number;
   /** Answers a gate's question at each beat; absent = it has not been asked. Default: it is good. */
   readonly gate?: (gate: string, beat: number) => GateAnswer | undefined;
 }
@@ -64,7 +66,12 @@ export function simulateSite(start: SiteRun, simulation: Simulation = {}): Simul
     const said = simulation.outOfService?.(beat) ?? new Map<string, string>();
     const outOfService = new Map([...said].filter(([name]) => watched.includes(name)));
     looks = paused ? new Map() : lookAgain(looks, run, { now, ask: (gate) => ask(gate, beat) });
-    const decisions = decideGroups(run, now, timeouts, { paused, outOfService, looks });
+    const decisions = decideGroups(run, now, timeouts, {
+      paused,
+      outOfService,
+      looks,
+      skips: simulation.skips?.(beat) ?? 0,
+    });
     simulation.watch?.(run, decisions, now, paused, looks);
     if (decisions.some(({ kind }) => kind === 'pause')) {
       paused = true;
@@ -129,6 +136,8 @@ function describe(decision: Decision): string {
       return `cancel ${decision.group}: ${decision.nodes.join(' ')} (${decision.reason})`;
     case 'canaries':
       return `${decision.group}: canaries ${decision.are}`;
+    case 'skip':
+      return `${decision.group}: skips ${decision.past ? describeRemark(decision.past) : 'nothing'}`;
     case 'settled':
       return `${decision.group}: ${decision.nodes} nodes ended`;
     case 'wait':
