@@ -1,6 +1,7 @@
 import type { BootDevice, BootMode, PowerState, PowerTarget } from '#conductor/model/power-and-boot.ts';
 import type { BiosSetting, WantedBiosSetting } from '#shared/bios/bios-setting.ts';
 import type { Disk } from '#shared/disks/disk.ts';
+import type { AppError } from '#shared/errors/app-error.ts';
 import type { Line, TerminalOptions } from '#shared/terminal/terminal.ts';
 
 /**
@@ -185,8 +186,17 @@ export type FoundUpdate =
   | { readonly state: 'at work' | 'another version' }
   | { readonly state: 'nothing'; readonly isShown: boolean };
 
+/** Components that can be read; parts that can't are left out, and named in the log. */
+export interface ShownFirmware {
+  readonly components: readonly FirmwareComponent[];
+  /** Why the update service or its inventory can't be read now: such a BMC does not answer for what it was asked to update. */
+  readonly fault: AppError | undefined;
+  /** Whether a component that is not shown may be a part that can't be read. */
+  readonly mayHide: (component: string) => boolean;
+}
+
 export interface FirmwareInterface {
-  getComponents(options?: CallOptions): Promise<readonly FirmwareComponent[]>;
+  getComponents(options?: CallOptions): Promise<ShownFirmware>;
   /**
    * Where a part can't be read, what is missing may be that: it isn't refused.
    * @throws AppError `invalid_argument` for what the BMC positively doesn't have

@@ -93,7 +93,7 @@ async function readWithDriver(simulator: RedfishSimulator) {
   const { address } = simulator;
   const bmc = type.connect({ redfish_address: address, redfish_username: 'admin', redfish_password: 'secret' });
   try {
-    const components = (await bmc.firmware?.getComponents()) ?? [];
+    const components = (await bmc.firmware?.getComponents())?.components ?? [];
     // what sushy has set; where it stands in a Settings resource, sushy does not read it
     expect(await bmc.management.getBootDevice()).toEqual({ bootDevice: 'pxe', persistent: false });
     return {

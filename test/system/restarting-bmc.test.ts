@@ -262,3 +262,22 @@ test('a service that is aborted amid the update keeps the machine on until it ha
   await rests('service failed');
   expect(stage.machine.bmc.counters.resetsAmidWork).toBe(0);
 });
+
+test.each([
+  ['inventory', /FirmwareInventory$/],
+  ['update service', /UpdateService$/],
+])(
+  'a BMC that has forgotten the task, and whose %s can not be read, does not answer for versions',
+  async (_part, path) => {
+    await clean(bmc);
+    await says('the BMC to update bmc');
+    stage.machine.bmc.restart();
+    stage.machine.bmc.inject({ method: 'GET', path, status: 404, times: Number.POSITIVE_INFINITY });
+    await says('which does not answer now');
+    stage.machine.bmc.clearFaults();
+    await forgotten('bmc');
+    stage.letItEnd();
+    await rests('manageable');
+    expect(await version('bmc')).toBe('3.0.0');
+  },
+);

@@ -2,8 +2,16 @@ import { z } from 'zod';
 import { callDeadline } from '#conductor/drivers/call-deadline.ts';
 import type { FirmwareComponent, FirmwareInterface } from '#conductor/drivers/interfaces.ts';
 import type { RedfishClient } from '#conductor/drivers/redfish/client/client.ts';
-import { readEach, readMemberPaths } from '#conductor/drivers/redfish/client/collection.ts';
+import {
+  faultOf,
+  readEach,
+  readMember,
+  readShownPaths,
+  type Unread,
+  unlessUnread,
+} from '#conductor/drivers/redfish/client/collection.ts';
 import { firstTaken, underTitle } from '#conductor/drivers/redfish/client/errors.ts';
+import { idInPath } from '#conductor/drivers/redfish/client/own-path.ts';
 import { type Makers, type PushTarget, pushForm, pushForms, pushRaw } from '#conductor/drivers/redfish/client/push.ts';
 import { readResource } from '#conductor/drivers/redfish/client/resource.ts';
 import { Action, orUndefined, Reference, ServiceRoot } from '#conductor/drivers/redfish/client/schemas.ts';
@@ -54,6 +62,8 @@ interface Ways {
   readonly rawPath: string | undefined;
   /** Targets that somebody has left `HttpPushUri` set up for. */
   readonly rawTargets: readonly string[];
+  /** Why the update service can't be read now. */
+  readonly fault: AppError | undefined;
 }
 
 /** The versions of BIOS, BMC and inventory, and the update by `SimpleUpdate` (DMTF UpdateService, SoftwareInventory). */
@@ -61,14 +71,16 @@ export function redfishFirmware(system: RedfishSystem): FirmwareInterface {
   const { client } = system;
   return {
     getComponents: async (options) => {
-      const { components } = await readFirmware(system, callDeadline(options, inventoryTimeoutMs).signal);
-      return components.map(({ component, version, vendor, model, serialNumber }) => ({
+      const { signal } = callDeadline(options, inventoryTimeoutMs);
+      const { components, fault, mayHide } = await readFirmware(system, signal);
+      const shown = components.map(({ component, version, vendor, model, serialNumber }) => ({
         component,
         version,
         ...(vendor ? { vendor } : {}),
         ...(model ? { model } : {}),
         ...(serialNumber ? { serialNumber } : {}),
       }));
+      return { components: shown, fault, mayHide };
     },
     requireComponents: async (names, options) => {
       const { components, unread } = await readFirmware(system, callDeadline(options, inventoryTimeoutMs).signal);
@@ -106,11 +118,13 @@ export function redfishFirmware(system: RedfishSystem): FirmwareInterface {
     findUpdate: async (component, before, options) => {
       const { signal } = callDeadline(options, inventoryTimeoutMs);
       const { ways } = await readUpdateService(client, signal);
+      if (ways.fault) throw ways.fault;
       const places = [ways.fetchPath, ways.formPath, ways.rawPath];
       const found = await findTask(client, { before: before.tasks, places }, signal);
       if (found.state !== 'nothing') return found;
       // after the tasks: what has ended meanwhile shows its version
-      const { components } = await readFirmware(system, signal);
+      const { components, fault } = await readFirmware(system, signal);
+      if (fault) throw fault;
       const now = components.find((each) => each.component === component)?.version;
       if (now && before.version && now !== before.version) return { state: 'another version' };
       return { state: 'nothing', isShown: found.isShown && now !== null && now === before.version };
@@ -140,12 +154,13 @@ interface Way {
   readonly path: string;
 }
 
-/** @throws AppError `not_supported` for a BMC that takes it in none of the ways, or not in the way that is asked for */
+/** @throws AppError the `fault`; `not_supported` for a BMC that takes it in none of the ways, or not in the way that is asked for */
 function wayOf(
-  { fetchPath, formPath, rawPath, rawTargets }: Ways,
+  { fetchPath, formPath, rawPath, rawTargets, fault }: Ways,
   { mustPush, found }: { readonly mustPush: boolean; readonly found: Found },
   what: string,
 ): Way {
+  if (fault) throw fault;
   if (fetchPath !== undefined && !mustPush) return { kind: 'fetch', path: fetchPath };
   if (formPath !== undefined) return { kind: 'form', path: formPath };
   if (rawPath !== undefined && found.item === undefined && rawTargets.length === 0)
@@ -175,6 +190,9 @@ function bodies(url: string, target: string | undefined): readonly object[] {
 interface Read {
   readonly components: readonly Found[];
   readonly unread: readonly string[];
+  /** Why the update service or its inventory can't be read; of a single item nothing is said here. */
+  readonly fault: AppError | undefined;
+  readonly mayHide: (component: string) => boolean;
   readonly ways: Ways;
   readonly makers: Makers;
 }
@@ -183,11 +201,12 @@ interface Read {
 async function readFirmware(system: RedfishSystem, signal: AbortSignal): Promise<Read> {
   const { client } = system;
   const machine = (await system.read(signal)).data;
-  const manager = await findManager(system, signal);
-  const { root, inventory, ways } = await readUpdateService(client, signal);
-  const members = inventory === undefined ? [] : await readMemberPaths(client, inventory, signal);
-  const { nics, unread: unreadNics } = await readNics(system, signal);
-  const { read: items, unread } = await readEach(client, members, SoftwareInventory, signal);
+  const { bmc: manager, unread: unreadManagers } = await findManager(system, signal);
+  const { root, inventory, ways, unread: unreadService } = await readUpdateService(client, signal);
+  const members = inventory === undefined ? { read: [], unread: [] } : await readShownPaths(client, inventory, signal);
+  const unreadInventory = [...unreadService, ...members.unread];
+  const { nics, unreadPlaces, unread: unreadNics } = await readNics(system, signal);
+  const { read: items, unread } = await readEach(client, members.read, SoftwareInventory, signal);
   const known = (type: 'BIOS' | 'BMC', resource: string | undefined): PushTarget => {
     // AMI has two of each
     const names = new RegExp(`^${type}(Image\\d+)?$`, 'i');
@@ -207,9 +226,16 @@ async function readFirmware(system: RedfishSystem, signal: AbortSignal): Promise
     if (data.Updateable === false || components.some(({ component }) => component === data.Id)) continue;
     components.push({ component: data.Id ?? item, version: data.Version ?? null, item });
   }
+  const places = [...unreadInventory, ...unreadPlaces];
+  const parts = [...unread, ...unreadNics];
   return {
     components: [...components, ...nics],
-    unread: [...unread, ...unreadNics].map(({ path }) => path),
+    unread: [...unreadManagers, ...places, ...parts].map(({ path }) => path),
+    fault: faultOf(unreadInventory),
+    mayHide: (name) =>
+      places.length > 0 ||
+      (name === 'bmc' && unreadManagers.length > 0) ||
+      parts.some(({ path }) => [path, idInPath(path), `nic:${idInPath(path)}`].includes(name)),
     ways,
     makers: [machine, { Manufacturer: root.Vendor, Model: undefined }],
   };
@@ -219,14 +245,18 @@ async function readFirmware(system: RedfishSystem, signal: AbortSignal): Promise
 async function readUpdateService(client: RedfishClient, signal: AbortSignal) {
   const root = (await readResource(client, '/redfish/v1/', ServiceRoot, signal)).data;
   const service = root.UpdateService?.['@odata.id'];
-  const updates = service === undefined ? undefined : (await readResource(client, service, UpdateService, signal)).data;
+  const unread: Unread[] = [];
+  const read = async (path: string) =>
+    unlessUnread(client, path, unread, signal, () => readMember(client, path, UpdateService, signal));
+  const updates = service === undefined ? undefined : (await read(service))?.data;
   const ways: Ways = {
     fetchPath: updates?.Actions?.['#UpdateService.SimpleUpdate']?.target,
     formPath: updates?.MultipartHttpPushUri || undefined,
     rawPath: updates?.HttpPushUri || undefined,
+    fault: faultOf(unread),
     rawTargets: updates?.HttpPushUriTargetsBusy ? ['an update of its own'] : (updates?.HttpPushUriTargets ?? []),
   };
-  return { root, inventory: updates?.FirmwareInventory?.['@odata.id'], ways };
+  return { root, inventory: updates?.FirmwareInventory?.['@odata.id'], ways, unread };
 }
 
 interface Nic extends FirmwareComponent {
@@ -238,17 +268,23 @@ interface Nic extends FirmwareComponent {
 async function readNics(
   system: RedfishSystem,
   signal: AbortSignal,
-): Promise<{ readonly nics: readonly Nic[]; readonly unread: readonly { readonly path: string }[] }> {
+): Promise<{
+  readonly nics: readonly Nic[];
+  readonly unreadPlaces: readonly Unread[];
+  readonly unread: readonly Unread[];
+}> {
   const { client } = system;
   const nics: Nic[] = [];
   const places = ((await system.read(signal)).data.Links?.Chassis ?? []).map((place) => place['@odata.id']);
   const { read, unread } = await readEach(client, places, Chassis, signal);
-  const lost = [...unread];
+  const unreadPlaces = [...unread];
+  const lost: Unread[] = [];
   for (const { data: chassis } of read) {
     const adapters = chassis.NetworkAdapters?.['@odata.id'];
     if (adapters === undefined) continue;
-    const paths = await readMemberPaths(client, adapters, signal);
-    const { read: found, unread: rest } = await readEach(client, paths, Adapter, signal);
+    const paths = await readShownPaths(client, adapters, signal);
+    const { read: found, unread: rest } = await readEach(client, paths.read, Adapter, signal);
+    unreadPlaces.push(...paths.unread);
     lost.push(...rest);
     for (const { path, data } of found) {
       // one package for all controllers of a card, and not each of them tells it
@@ -259,5 +295,5 @@ async function readNics(
         nics.push({ component: `nic:${data.Id}`, version, vendor, model, serialNumber, path, item: undefined });
     }
   }
-  return { nics, unread: lost };
+  return { nics, unreadPlaces, unread: lost };
 }

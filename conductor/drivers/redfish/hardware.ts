@@ -1,8 +1,14 @@
 import { z } from 'zod';
 import { callDeadline } from '#conductor/drivers/call-deadline.ts';
 import type { Health, LogEntry, ManagementInterface, SensorReading } from '#conductor/drivers/interfaces.ts';
-import { readEach, readMemberPaths, readMembers } from '#conductor/drivers/redfish/client/collection.ts';
-import { readResource } from '#conductor/drivers/redfish/client/resource.ts';
+import {
+  readEach,
+  readMember,
+  readMembers,
+  readShownPaths,
+  type Unread,
+  unlessUnread,
+} from '#conductor/drivers/redfish/client/collection.ts';
 import { orUndefined, Reference, Status } from '#conductor/drivers/redfish/client/schemas.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/client/system.ts';
 import { nameApart } from '#conductor/drivers/sensor-names.ts';
@@ -49,24 +55,30 @@ export function redfishEventLog(system: RedfishSystem): Pick<ManagementInterface
       const { data } = await system.read(signal);
       const managers = (data.Links?.ManagedBy ?? []).map((manager) => manager['@odata.id']);
       const Holder = z.looseObject({ LogServices: orUndefined(Reference) });
-      const holders = (await readEach(client, managers, Holder, signal)).read;
-      const places = [data.LogServices, ...holders.map((holder) => holder.data.LogServices)];
+      const holders = await readEach(client, managers, Holder, signal);
+      const places = [data.LogServices, ...holders.read.map((holder) => holder.data.LogServices)];
+      const unread = [...holders.unread];
       for (const place of places) {
         if (!place) continue;
-        const members = await readMemberPaths(client, place['@odata.id'], signal);
-        for (const { data: service } of (await readEach(client, members, LogService, signal)).read) {
+        const members = await readShownPaths(client, place['@odata.id'], signal);
+        const services = await readEach(client, members.read, LogService, signal);
+        unread.push(...members.unread, ...services.unread);
+        for (const { data: service } of services.read) {
           if (!service.Entries || !isHardwareLog(service)) continue;
           const entries = await readEntries(client, service.Entries['@odata.id'], signal);
           return entries.map(entryOf).toSorted(byTime).slice(-newest);
         }
       }
+      for (const { error } of unread) throw error;
       throw new AppError('not_supported', `the BMC at ${client.origin} shows no system event log`);
     },
   };
 }
 
 async function readEntries(client: RedfishSystem['client'], first: string, signal: AbortSignal) {
-  const members = await readMembers(client, first, Member, signal);
+  const { read: members, unread } = await readMembers(client, first, Member, signal);
+  // of a log that can't be read nobody knows that it is empty
+  if (members.length === 0) for (const { error } of unread) throw error;
   const isLink = (member: Member): boolean => Object.keys(member).every((key) => key === '@odata.id');
   const links = members.filter(isLink);
   const read = links.length > maxLinks ? [...links.slice(0, maxLinks / 2), ...links.slice(-maxLinks / 2)] : links;
@@ -144,10 +156,14 @@ export function redfishSensors(system: RedfishSystem): Pick<ManagementInterface,
       const places = (await system.read(signal)).data.Links?.Chassis ?? [];
       const found: SensorReading[] = [];
       const paths = places.map((place) => place['@odata.id']);
-      for (const { data } of (await readEach(client, paths, Chassis, signal)).read) {
-        const old = [...(await thermal(system, data.Thermal, signal)), ...(await power(system, data.Power, signal))];
-        found.push(...(old.length > 0 ? old : await sensors(system, data.Sensors, signal)));
+      const { read, unread: lost } = await readEach(client, paths, Chassis, signal);
+      const unread = [...lost];
+      for (const { data } of read) {
+        const all: Ask = { client, signal, unread };
+        const old = [...(await thermal(all, data.Thermal)), ...(await power(all, data.Power))];
+        found.push(...(old.length > 0 ? old : await sensors(all, data.Sensors)));
       }
+      if (found.length === 0) for (const { error } of unread) throw error;
       return nameApart(found.slice(0, maxSensors));
     },
   };
@@ -155,30 +171,41 @@ export function redfishSensors(system: RedfishSystem): Pick<ManagementInterface,
 
 type Place = { readonly '@odata.id': string } | null | undefined;
 
-async function thermal({ client }: RedfishSystem, place: Place, signal: AbortSignal): Promise<SensorReading[]> {
-  if (!place) return [];
-  const { Temperatures, Fans } = (await readResource(client, place['@odata.id'], Thermal, signal)).data;
+interface Ask {
+  readonly client: RedfishSystem['client'];
+  readonly signal: AbortSignal;
+  /** Grows by what can't be read. */
+  readonly unread: Unread[];
+}
+
+async function readPart<T>({ client, signal, unread }: Ask, place: Place, schema: z.ZodType<T>) {
+  if (!place) return undefined;
+  const path = place['@odata.id'];
+  return (await unlessUnread(client, path, unread, signal, () => readMember(client, path, schema, signal)))?.data;
+}
+
+async function thermal(ask: Ask, place: Place): Promise<SensorReading[]> {
+  const part = await readPart(ask, place, Thermal);
   return [
-    ...readings(Temperatures, 'temperature', (each) => [each.ReadingCelsius, 'Cel']),
-    ...readings(Fans, 'fan', (each) => [each.Reading, each.ReadingUnits === 'Percent' ? '%' : 'RPM']),
+    ...readings(part?.Temperatures, 'temperature', (each) => [each.ReadingCelsius, 'Cel']),
+    ...readings(part?.Fans, 'fan', (each) => [each.Reading, each.ReadingUnits === 'Percent' ? '%' : 'RPM']),
   ];
 }
 
-async function power({ client }: RedfishSystem, place: Place, signal: AbortSignal): Promise<SensorReading[]> {
-  if (!place) return [];
-  const { PowerControl, PowerSupplies, Voltages } = (await readResource(client, place['@odata.id'], Power, signal))
-    .data;
+async function power(ask: Ask, place: Place): Promise<SensorReading[]> {
+  const part = await readPart(ask, place, Power);
   return [
-    ...readings(PowerControl, 'power', (each) => [each.PowerConsumedWatts, 'W']),
-    ...readings(PowerSupplies, 'power', (each) => [each.LastPowerOutputWatts, 'W']),
-    ...readings(Voltages, 'voltage', (each) => [each.ReadingVolts, 'V']),
+    ...readings(part?.PowerControl, 'power', (each) => [each.PowerConsumedWatts, 'W']),
+    ...readings(part?.PowerSupplies, 'power', (each) => [each.LastPowerOutputWatts, 'W']),
+    ...readings(part?.Voltages, 'voltage', (each) => [each.ReadingVolts, 'V']),
   ];
 }
 
-async function sensors({ client }: RedfishSystem, place: Place, signal: AbortSignal): Promise<SensorReading[]> {
+async function sensors({ client, signal, unread }: Ask, place: Place): Promise<SensorReading[]> {
   if (!place) return [];
-  const members = await readMemberPaths(client, place['@odata.id'], signal);
-  const { read } = await readEach(client, members.slice(0, maxSensors), Sensor, signal);
+  const members = await readShownPaths(client, place['@odata.id'], signal);
+  const { read, unread: lost } = await readEach(client, members.read.slice(0, maxSensors), Sensor, signal);
+  unread.push(...members.unread, ...lost);
   return read.flatMap(({ data }) => {
     const kind = kinds[data.ReadingType ?? ''] ?? 'other';
     return readings([data], kind, (each) => [each.Reading, each.ReadingUnits]);

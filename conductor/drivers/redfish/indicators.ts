@@ -8,7 +8,7 @@ import {
   indicatorComponents,
 } from '#conductor/drivers/interfaces.ts';
 import type { RedfishClient } from '#conductor/drivers/redfish/client/client.ts';
-import { readEach, readMemberPaths } from '#conductor/drivers/redfish/client/collection.ts';
+import { readEach, readShownPaths } from '#conductor/drivers/redfish/client/collection.ts';
 import { underTitle } from '#conductor/drivers/redfish/client/errors.ts';
 import { patchResource, type Resource, readResource } from '#conductor/drivers/redfish/client/resource.ts';
 import { orUndefined, Reference } from '#conductor/drivers/redfish/client/schemas.ts';
@@ -98,7 +98,7 @@ async function placesOf(
   if (component === 'chassis') return (data.Links?.Chassis ?? []).map((chassis) => chassis['@odata.id']);
   if (!data.Storage) return [];
   const drives: string[] = [];
-  const members = await readMemberPaths(system.client, data.Storage['@odata.id'], signal);
+  const members = (await readShownPaths(system.client, data.Storage['@odata.id'], signal)).read;
   for (const {
     data: { Drives },
   } of (await readEach(system.client, members, Storage, signal)).read) {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { RaidController, RaidDrive, RaidVolume } from '#conductor/drivers/interfaces.ts';
-import { readAllMemberPaths, readEach, readMemberPaths } from '#conductor/drivers/redfish/client/collection.ts';
+import { readAllMemberPaths, readEach, readShownPaths } from '#conductor/drivers/redfish/client/collection.ts';
 import { httpStatusOf } from '#conductor/drivers/redfish/client/errors.ts';
 import { idInPath } from '#conductor/drivers/redfish/client/own-path.ts';
 import { readResource } from '#conductor/drivers/redfish/client/resource.ts';
@@ -131,9 +131,9 @@ async function readRaidTypes(
   signal: AbortSignal,
 ): Promise<readonly (readonly string[])[]> {
   if (inline?.length || !linked) return (inline ?? []).map((each) => each.SupportedRAIDTypes ?? []);
-  const paths = await readMemberPaths(client, linked['@odata.id'], signal).catch(() => []);
-  const { read, unread } = await readEach(client, paths, StorageController, signal);
-  return [...read.map(({ data }) => data.SupportedRAIDTypes ?? []), ...unread.map(() => [])];
+  const paths = await readShownPaths(client, linked['@odata.id'], signal);
+  const { read, unread } = await readEach(client, paths.read, StorageController, signal);
+  return [...read.map(({ data }) => data.SupportedRAIDTypes ?? []), ...[...paths.unread, ...unread].map(() => [])];
 }
 
 /** Ironic's levels of all controllers together; all that there are while one of them has not told its own. */

@@ -94,7 +94,7 @@ test('firmware names its network adapter, and the model of the BMC', async () =>
   });
   const manager = { '@odata.id': '/redfish/v1/Managers/1', ManagerType: 'BMC', FirmwareVersion: '3.1', Model: 'BMC 9' };
   bmc.simulator.inject({ method: 'GET', path: /Managers\/1$/, status: 200, body: manager, times: 1 });
-  const found = await bmc.firmware?.getComponents();
+  const found = (await bmc.firmware?.getComponents())?.components;
   expect(found).toEqual(
     expect.arrayContaining([
       { component: 'bios', version: '1.0.0' },

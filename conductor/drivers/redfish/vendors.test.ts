@@ -204,7 +204,7 @@ describe.each(vendorNames)('%s', (vendor) => {
     expect(before).toBe('1.0.0');
     await made.power.setPowerState('rebooting');
     await expect.poll(async () => task && (await firmware.getUpdateProgress(task)).state).toBe('done');
-    expect(await firmware.getComponents()).toContainEqual({ component: 'bios', version: '2.0.0' });
+    expect((await firmware.getComponents()).components).toContainEqual({ component: 'bios', version: '2.0.0' });
   });
 
   test('takes an image that is sent to it, where it can', async () => {
@@ -222,6 +222,6 @@ describe.each(vendorNames)('%s', (vendor) => {
       canPush ? { status: 'fulfilled' } : { status: 'rejected', reason: { code: 'not_supported' } },
     ]);
     const version = canPush ? '3.0.0' : '1.0.0';
-    expect(await firmware.getComponents()).toContainEqual({ component: 'nic:NIC.Slot.1', version });
+    expect((await firmware.getComponents()).components).toContainEqual({ component: 'nic:NIC.Slot.1', version });
   });
 });

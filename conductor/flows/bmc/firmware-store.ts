@@ -1,5 +1,5 @@
 import { eq } from 'drizzle-orm';
-import type { FirmwareComponent } from '#conductor/drivers/interfaces.ts';
+import type { FirmwareComponent, ShownFirmware } from '#conductor/drivers/interfaces.ts';
 import { type StepContext, tryToRead } from '#conductor/flows/step-context.ts';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import { type KnownFirmware, nodeFirmware } from '#conductor/kernel/db/schema/node-parts.ts';
@@ -16,28 +16,39 @@ export async function listFirmware(db: Queryable, nodeUuid: string): Promise<rea
  */
 export async function readFirmware(
   context: Pick<StepContext, 'bmc' | 'signal' | 'log'>,
-): Promise<readonly FirmwareComponent[] | undefined> {
+): Promise<ShownFirmware | undefined> {
   const { firmware } = context.bmc();
   if (!firmware) return undefined;
   return tryToRead(context, 'firmware versions', () => firmware.getComponents({ signal: context.signal }));
 }
 
-/** @param flashed components that an update has written */
+/** Puts the versions on record. @param flashed components that an update has written */
 export async function rememberFirmware(
   tx: Transaction,
   nodeUuid: string,
-  found: readonly FirmwareComponent[],
+  found: ShownFirmware,
   { now, flashed = [] }: { readonly now: Date; readonly flashed?: readonly string[] },
 ): Promise<void> {
-  const before = new Map((await listFirmware(tx, nodeUuid)).map((each) => [each.component, each]));
-  const components = found.map((each) =>
-    known(before.get(each.component), each, now, flashed.includes(each.component)),
-  );
+  const components = joinFirmware(await listFirmware(tx, nodeUuid), found, { now, flashed });
   const row = { components, readAt: now };
   await tx
     .insert(nodeFirmware)
     .values({ nodeUuid, ...row })
     .onConflictDoUpdate({ target: nodeFirmware.nodeUuid, set: row });
+}
+
+/** Joins versions to those of before. A component that may be a part that can't be read now stays as it was read last. */
+export function joinFirmware(
+  before: readonly KnownFirmware[],
+  found: ShownFirmware,
+  { now, flashed }: { readonly now: Date; readonly flashed: readonly string[] },
+): KnownFirmware[] {
+  const old = new Map(before.map((each) => [each.component, each]));
+  const read = found.components.map((each) =>
+    known(old.get(each.component), each, now, flashed.includes(each.component)),
+  );
+  for (const { component } of read) old.delete(component);
+  return [...read, ...[...old.values()].filter(({ component }) => found.mayHide(component))];
 }
 
 function known(

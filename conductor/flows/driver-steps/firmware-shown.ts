@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { ShownFirmware } from '#conductor/drivers/interfaces.ts';
 import { requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
 import { type Done, noteFirmwareDone, type Update } from '#conductor/flows/driver-steps/firmware-done.ts';
 import { waitingFor } from '#conductor/flows/driver-steps/firmware-time.ts';
@@ -25,8 +26,9 @@ export interface Change {
  */
 export async function awaitChange(context: StepContext, change: Change): Promise<ConductorStepOutcome | undefined> {
   const { done, updates, about, isOver } = change;
-  const shown = await readShown(context, change);
-  if ('kind' in shown) return shown;
+  const read = await readShown(context, change);
+  if ('kind' in read) return read;
+  const { shown } = read;
   const late = updates.filter((update) => !isAnother(update, shown));
   if (late.length === 0) return undefined;
   const lateMs = await countLate(context, done, late);
@@ -44,10 +46,12 @@ export async function awaitChange(context: StepContext, change: Change): Promise
 async function readShown(
   context: StepContext,
   change: Pick<Change, 'done' | 'updates' | 'about'>,
-): Promise<Shown | ConductorStepOutcome> {
+): Promise<({ readonly shown: Shown } & Pick<ShownFirmware, 'mayHide'>) | ConductorStepOutcome> {
   try {
-    const components = await requireOffered(context, (bmc) => bmc.firmware).getComponents({ signal: context.signal });
-    return new Map(components.map(({ component, version }) => [component, version]));
+    const firmware = requireOffered(context, (bmc) => bmc.firmware);
+    const { components, fault, mayHide } = await firmware.getComponents({ signal: context.signal });
+    if (fault) return unanswered(context, change, fault);
+    return { shown: new Map(components.map(({ component, version }) => [component, version])), mayHide };
   } catch (error) {
     return unanswered(context, change, error);
   }
@@ -109,10 +113,16 @@ export async function awaitProof(
   const open = updates.filter(({ component, hasOwnEnd }) => !hasOwnEnd || stated.has(component));
   if (open.length === 0) return undefined;
   const about = `the BMC to show the new version of ${open.map(({ component }) => component).join(', ')}`;
-  const shown = await readShown(context, { done, updates: open, about });
-  if ('kind' in shown) return shown;
+  const read = await readShown(context, { done, updates: open, about });
+  if ('kind' in read) return read;
+  const { shown, mayHide } = read;
   const late = open.filter((update) => !isShown(update, stated.get(update.component), shown));
   if (late.length === 0) return undefined;
+  const hidden = late.find((update) => versionNow(update, shown) === undefined && mayHide(update.component));
+  if (hidden) {
+    const error = new AppError('unavailable', `a part that may be ${hidden.component} can not be read`);
+    return unanswered(context, { done, updates: open, about }, error);
+  }
   if ((await countLate(context, done, late)) < staleVersionMs) {
     return waitingFor(context, sinceOf(done, open), about);
   }

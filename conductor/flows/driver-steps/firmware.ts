@@ -213,7 +213,7 @@ async function awaitVersion(
 
 async function finish(context: StepContext, { updates }: Done): Promise<ConductorStepOutcome> {
   const found = await readFirmware(context);
-  const shown = new Map(found?.map(({ component, version }) => [component, version]));
+  const shown = new Map(found?.components.map(({ component, version }) => [component, version]));
   const output = {
     firmware: updates.map((each) => {
       const { component, before } = each;

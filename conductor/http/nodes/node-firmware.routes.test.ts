@@ -17,11 +17,15 @@ test("a component's vendor, model and serial number are there since 1.114, and f
       rememberFirmware(
         tx,
         uuid,
-        [
-          { component: 'bios', version: '1' },
-          { component: 'bmc', version: '2', model: 'BMC 9' },
-          { component: 'nic:1', version: '3', ...nic },
-        ],
+        {
+          components: [
+            { component: 'bios', version: '1' },
+            { component: 'bmc', version: '2', model: 'BMC 9' },
+            { component: 'nic:1', version: '3', ...nic },
+          ],
+          fault: undefined,
+          mayHide: () => false,
+        },
         { now: new Date(0) },
       ),
     );

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { RedfishClient } from '#conductor/drivers/redfish/client/client.ts';
-import { readEach, readMemberPaths } from '#conductor/drivers/redfish/client/collection.ts';
+import { readEach, readShownPaths } from '#conductor/drivers/redfish/client/collection.ts';
 import { readResource } from '#conductor/drivers/redfish/client/resource.ts';
 import { orUndefined, Reference } from '#conductor/drivers/redfish/client/schemas.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -99,7 +99,7 @@ async function findRegistry(
 ): Promise<AttributeRegistry | undefined> {
   const root = await readResource(client, '/redfish/v1/', ServiceRegistries, signal);
   const path = root.data.Registries?.['@odata.id'] ?? '/redfish/v1/Registries';
-  const members = await readMemberPaths(client, path, signal);
+  const members = (await readShownPaths(client, path, signal)).read;
   const family = /^[A-Za-z]*/.exec(registry)?.[0] ?? registry;
   // the member is usually called like the registry: that one is looked at first, for each look is a request
   const likely = members.filter((member) => member.split('/').at(-1)?.startsWith(family));

@@ -66,7 +66,10 @@ describe.each(bad)('a part that %s', (_what, fault, options) => {
     const bmc = await rig({ clock: hastyClock, redfish: { retryMs: 1, ...options } });
     bmc.simulator.inject({ ...fault, method: 'GET', path: isThird, times: 99 });
     expect((await bmc.raid?.getControllers())?.[0]?.unread).toEqual(['Disk.Bay.3']);
-    expect(await bmc.firmware?.getComponents()).toContainEqual({ component: 'NIC.Slot.1', version: '1.0.0' });
+    expect((await bmc.firmware?.getComponents())?.components).toContainEqual({
+      component: 'NIC.Slot.1',
+      version: '1.0.0',
+    });
     expect(await bmc.virtualMedia?.list()).toHaveLength(1);
   });
 
@@ -104,7 +107,7 @@ test('each of an inventory of hundreds has its own time', async () => {
     });
   }
   const times = vi.spyOn(AbortSignal, 'timeout');
-  const found = await bmc.firmware?.getComponents();
+  const found = (await bmc.firmware?.getComponents())?.components;
   const longest = Math.max(...times.mock.calls.map(([ms]) => ms));
   times.mockRestore();
   expect(found?.filter(({ component }) => component.startsWith('Item'))).toHaveLength(130);
@@ -130,7 +133,7 @@ describe('of several managers', () => {
     const bmc = await rig();
     bmc.simulator.inject({ method: 'GET', path: /Systems\/1$/, body: named, times: 9 });
     bmc.simulator.inject({ method: 'GET', path: /Managers\/Enclosure$/, body: enclosure, times: 9 });
-    expect(await bmc.firmware?.getComponents()).toContainEqual({ component: 'bmc', version: '1.0.0' });
+    expect((await bmc.firmware?.getComponents())?.components).toContainEqual({ component: 'bmc', version: '1.0.0' });
     await bmc.management.resetBmc?.();
     expect(bmc.simulator.counters.bmcResets).toBe(1);
   });
@@ -141,7 +144,7 @@ describe('of several managers', () => {
     bmc.simulator.inject({ method: 'GET', path: /Systems\/1$/, body: links, times: 9 });
     const all = { Members: [place('Enclosure'), place('1')], 'Members@odata.count': 2 };
     bmc.simulator.inject({ method: 'GET', path: /Managers$/, body: all, times: 9 });
-    expect(await bmc.firmware?.getComponents()).toContainEqual({ component: 'bmc', version: '1.0.0' });
+    expect((await bmc.firmware?.getComponents())?.components).toContainEqual({ component: 'bmc', version: '1.0.0' });
   });
 
   test('none is where none or two are said to be it', async () => {
@@ -153,7 +156,7 @@ describe('of several managers', () => {
       body: { ...enclosure, ManagerType: 'BMC' },
       times: 9,
     });
-    const components = await bmc.firmware?.getComponents();
+    const components = (await bmc.firmware?.getComponents())?.components;
     expect(components?.map(({ component }) => component)).not.toContain('bmc');
     await expect(bmc.management.resetBmc?.()).rejects.toThrow(
       'names /redfish/v1/Managers/Enclosure, /redfish/v1/Managers/1, and which is its BMC',

@@ -15,34 +15,62 @@ const leastMemberMs = 3_000;
 /** How many members have hung, by the call that reads them. */
 const hung = new WeakMap<AbortSignal, number>();
 
+/** A part of the BMC that can't be read: of it nothing is known. */
+export interface Unread {
+  readonly path: string;
+  readonly error: AppError;
+}
+
+/** Parts that can be read, and those that can't, each named in the log. */
+interface Shown<Part> {
+  readonly read: readonly Part[];
+  readonly unread: readonly Unread[];
+}
+
 /**
  * A collection's members over all of its pages (DSP0266, "Resource collection responses"), each as `member` has it; what is
- * none is left out.
- * @throws AppError `bmc_error` for a collection without members that doesn't say that it has none, and one that never ends
+ * none is left out, and so are pages that can't be read, or the whole collection.
+ * @throws AppError where the BMC refuses the login, or does not answer
  */
 export async function readMembers<Member>(
   client: RedfishClient,
   first: string,
   member: z.ZodType<Member>,
   signal: AbortSignal,
-): Promise<readonly Member[]> {
-  return (await readCollection(client, first, member, signal)).members;
+): Promise<Shown<Member>> {
+  const unread: Unread[] = [];
+  const found = await unlessUnread(client, first, unread, signal, () => readCollection(client, first, member, signal));
+  return found ? { read: found.members, unread: found.unread } : { read: [], unread };
 }
 
-/** The paths of a collection's members. @throws AppError as `readMembers` */
+/** The paths of a collection's members, and of what can't be read of it. @throws AppError as `readMembers` */
+export async function readShownPaths(
+  client: RedfishClient,
+  first: string,
+  signal: AbortSignal,
+): Promise<Shown<string>> {
+  const { read, unread } = await readMembers(client, first, Reference, signal);
+  return { read: read.map((member) => member['@odata.id']), unread };
+}
+
+/**
+ * The paths of a collection's members, of each of its pages.
+ * @throws AppError `bmc_error` for a collection without members that doesn't say that it has none, and one whose pages can't
+ * all be read, or never end
+ */
 export async function readMemberPaths(
   client: RedfishClient,
   first: string,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
-  return (await readMembers(client, first, Reference, signal)).map((member) => member['@odata.id']);
+  return (await readWhole(client, first, signal)).members.map((member) => member['@odata.id']);
 }
 
 /**
  * The paths of all members, where it counts that there is no other.
  * @param unnamed what becomes of members without a link: nothing can be done to them, nor may they be taken for none where
  * they hold something
- * @throws AppError as `readMembers`; `bmc_error` for a collection that shows fewer members than it says to have
+ * @throws AppError as `readMemberPaths`; `bmc_error` for a collection that shows fewer members than it says to have
  */
 export async function readAllMemberPaths(
   client: RedfishClient,
@@ -50,7 +78,7 @@ export async function readAllMemberPaths(
   signal: AbortSignal,
   unnamed: 'left out' | 'refused' = 'refused',
 ): Promise<readonly string[]> {
-  const found = await readCollection(client, first, Reference, signal);
+  const found = await readWhole(client, first, signal);
   const lost = found.all - found.shown;
   if (lost > 0 || (unnamed === 'refused' && found.unnamed > 0)) {
     const all = found.members.length + found.unnamed + Math.max(0, lost);
@@ -69,23 +97,39 @@ export async function readEach<T>(
   paths: readonly string[],
   schema: z.ZodType<T>,
   signal: AbortSignal,
-): Promise<{
-  readonly read: readonly Resource<T>[];
-  readonly unread: readonly { readonly path: string; readonly error: AppError }[];
-}> {
+): Promise<Shown<Resource<T>>> {
   const read: Resource<T>[] = [];
-  const unread: { readonly path: string; readonly error: AppError }[] = [];
+  const unread: Unread[] = [];
   for (const path of paths) {
-    try {
-      read.push(await readMember(client, path, schema, signal));
-    } catch (cause) {
-      const error = await faultOfPart(client, cause, signal);
-      if (error === undefined) throw cause;
-      client.log.warn({ err: error, bmc: client.origin, path }, 'a part of the BMC can not be read, and is left out');
-      unread.push({ path, error });
-    }
+    const one = await unlessUnread(client, path, unread, signal, () => readMember(client, path, schema, signal));
+    if (one) read.push(one);
   }
   return { read, unread };
+}
+
+/** Reads a part of a BMC; one that can't be read is named in the log and among the `unread`. @throws AppError as `readEach` */
+export async function unlessUnread<T>(
+  client: RedfishClient,
+  path: string,
+  unread: Unread[],
+  signal: AbortSignal,
+  read: () => Promise<T>,
+): Promise<T | undefined> {
+  try {
+    return await read();
+  } catch (cause) {
+    const error = await faultOfPart(client, cause, signal);
+    if (error === undefined) throw cause;
+    client.log.warn({ err: error, bmc: client.origin, path }, 'a part of the BMC can not be read, and is left out');
+    unread.push({ path, error });
+    return undefined;
+  }
+}
+
+/** Gives the error of one part that can't be read; `undefined` = there is none. */
+export function faultOf(unread: readonly Unread[]): AppError | undefined {
+  for (const { error } of unread) return error;
+  return undefined;
 }
 
 /** Reads one of several in a time of its own. */
@@ -131,8 +175,31 @@ interface Collection<Member> {
   /** How many it lists, with empty places, and how many it says to have. */
   readonly shown: number;
   readonly all: number;
+  /** The page at which the reading ended, though it had not shown all. */
+  readonly unread: readonly Unread[];
 }
 
+/** @throws AppError `bmc_error` for one of which a page can't be read */
+async function readWhole(
+  client: RedfishClient,
+  first: string,
+  signal: AbortSignal,
+): Promise<Collection<z.infer<typeof Reference>>> {
+  const found = await readCollection(client, first, Reference, signal);
+  for (const { error } of found.unread) throw error;
+  return found;
+}
+
+const Page = z
+  .looseObject({
+    Members: z.array(z.unknown()).optional(),
+    'Members@odata.count': orUndefined(z.number()),
+    'Members@odata.nextLink': orUndefined(z.string()),
+  })
+  // some leave out an empty list
+  .refine((page) => page.Members ?? page['Members@odata.count'] === 0, 'it has no Members, and no count of 0');
+
+/** Reads page after page, until one can't be read, or was read before. */
 async function readCollection<Member>(
   client: RedfishClient,
   first: string,
@@ -140,30 +207,37 @@ async function readCollection<Member>(
   signal: AbortSignal,
 ): Promise<Collection<Member>> {
   const { origin, log } = client;
-  const Page = z
-    .looseObject({
-      Members: z.array(z.unknown()).optional(),
-      'Members@odata.count': orUndefined(z.number()),
-      'Members@odata.nextLink': orUndefined(z.string()),
-    })
-    // some leave out an empty list
-    .refine((page) => page.Members ?? page['Members@odata.count'] === 0, 'it has no Members, and no count of 0');
   const listed: unknown[] = [];
+  const links = new Set<string>();
+  const pages = new Set<string>();
+  const unread: Unread[] = [];
+  const readPage = (path: string): Promise<z.infer<typeof Page>> => {
+    if (pages.has(path)) throw new AppError('bmc_error', `${first} at ${origin} leads back to its page ${path}`);
+    if (pages.size === maxPages) throw new AppError('bmc_error', `${first} at ${origin} has over ${maxPages} pages`);
+    pages.add(path);
+    return readResource(client, path, Page, signal).then(({ data }) => data);
+  };
   let count: number | undefined;
-  let pages = 0;
-  for (let path: string | undefined = first; path !== undefined; pages += 1) {
-    if (pages === maxPages) throw new AppError('bmc_error', `${first} at ${origin} has over ${maxPages} pages`);
-    const page: z.infer<typeof Page> = (await readResource(client, path, Page, signal)).data;
-    listed.push(...(page.Members ?? []));
+  for (let path: string | undefined = first; path !== undefined; ) {
+    const at: string = path;
+    const isFirst = at === first && pages.size === 0;
+    const page = isFirst
+      ? await readPage(at)
+      : await unlessUnread(client, at, unread, signal, async () => readPage(at));
+    if (!page) break;
+    const own = (page.Members ?? []).map((each) => ({ each, link: Reference.safeParse(each).data?.['@odata.id'] }));
+    // of what a page shows again only what has no link may be another
+    listed.push(...own.filter(({ link }) => link === undefined || !links.has(link)).map(({ each }) => each));
+    for (const { link } of own) if (link !== undefined) links.add(link);
     count = page['Members@odata.count'] ?? count;
-    const link = page['Members@odata.nextLink'];
-    const next: string | undefined = link ? ownPath(link, `${origin}${requireOwnPath(path, origin)}`) : undefined;
-    if (link && next === undefined) throw new AppError('bmc_error', `${first} at ${origin} leads to ${link}`);
-    path = next;
+    const next = page['Members@odata.nextLink'];
+    path = next ? ownPath(next, `${origin}${requireOwnPath(at, origin)}`) : undefined;
+    if (next && path === undefined) throw new AppError('bmc_error', `${first} at ${origin} leads to ${next}`);
   }
   const places = listed.filter((each) => each !== null);
   const members = places.flatMap((each) => member.safeParse(each).data ?? []);
   const unnamed = places.length - members.length;
   if (unnamed > 0) log.warn({ bmc: origin, path: first, unnamed }, 'members of a collection are no links');
-  return { members, unnamed, shown: listed.length, all: count ?? listed.length };
+  const isWhole = count !== undefined && listed.length >= count;
+  return { members, unnamed, shown: listed.length, all: count ?? listed.length, unread: isWhole ? [] : unread };
 }

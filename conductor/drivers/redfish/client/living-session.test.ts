@@ -70,7 +70,7 @@ describe.each([401, 403])('a resource that always answers %i', (status) => {
     const bmc = await rig(haste);
     bmc.simulator.inject({ method: 'GET', path: isNic, status, times: 99 });
     for (let time = 1; time <= 10; time += 1) {
-      const names = (await bmc.firmware?.getComponents())?.map(({ component }) => component);
+      const names = (await bmc.firmware?.getComponents())?.components.map(({ component }) => component);
       expect(names).toEqual(expect.arrayContaining(['bios', 'bmc']));
       expect(names).not.toContain('NIC.Slot.1');
     }
@@ -81,7 +81,7 @@ describe.each([401, 403])('a resource that always answers %i', (status) => {
   test('is left out of its collection at a BMC that is asked by HTTP Basic', async () => {
     const bmc = await rig({ ...haste, driverInfo: { redfish_auth_type: 'basic' } });
     bmc.simulator.inject({ method: 'GET', path: isNic, status, times: 99 });
-    const names = (await bmc.firmware?.getComponents())?.map(({ component }) => component);
+    const names = (await bmc.firmware?.getComponents())?.components.map(({ component }) => component);
     expect(names).toEqual(expect.arrayContaining(['bios', 'bmc']));
     expect(names).not.toContain('NIC.Slot.1');
   });

@@ -116,7 +116,7 @@ test('what is left of a collection is read, though an error stands beside it', a
   const Members = [{ '@odata.id': '/redfish/v1/UpdateService/FirmwareInventory/BMC' }];
   const body = { Members, 'Members@odata.count': 1, ...GeneralError };
   bmc.simulator.inject({ path: /FirmwareInventory$/, body });
-  expect(await bmc.firmware?.getComponents()).not.toEqual([]);
+  expect((await bmc.firmware?.getComponents())?.components).not.toEqual([]);
 });
 
 test.each([

@@ -24,7 +24,7 @@ async function readAll(bmc: Rig, vendor: VendorName): Promise<unknown> {
   return {
     power: await bmc.power.getPowerState(),
     boot: await bmc.management.getBootDevice(),
-    firmware: await bmc.firmware?.getComponents(),
+    firmware: (await bmc.firmware?.getComponents())?.components,
     sensors: await bmc.management.getSensors?.(),
     log: await bmc.management.getEventLog?.(5),
     lamps: (await bmc.indicators?.list())?.map((lamp) => ({ ...lamp, place: at(lamp.place) })),

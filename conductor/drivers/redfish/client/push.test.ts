@@ -22,7 +22,7 @@ async function push(bmc: Rig, component: 'bios' | 'bmc' | 'NIC.Slot.1', content?
   if (!bmc.firmware) throw new AppError('internal', 'the redfish driver has no firmware');
   await bmc.firmware.startUpdate({ component, url: `http://192.0.2.7/${name}`, mustPush: true }, (use) => use(path));
   await bmc.power.setPowerState('rebooting');
-  expect(await bmc.firmware.getComponents()).toContainEqual({ component, version: '3.0.0' });
+  expect((await bmc.firmware.getComponents()).components).toContainEqual({ component, version: '3.0.0' });
 }
 
 const uploads = ({ simulator }: Rig) =>

@@ -2,7 +2,12 @@ import { z } from 'zod';
 import { callDeadline } from '#conductor/drivers/call-deadline.ts';
 import type { ManagementInterface } from '#conductor/drivers/interfaces.ts';
 import type { RedfishClient } from '#conductor/drivers/redfish/client/client.ts';
-import { readAllMemberPaths, readEach } from '#conductor/drivers/redfish/client/collection.ts';
+import {
+  readAllMemberPaths,
+  readEach,
+  type Unread,
+  unlessUnread,
+} from '#conductor/drivers/redfish/client/collection.ts';
 import { firstTaken, httpStatusOf, underTitle } from '#conductor/drivers/redfish/client/errors.ts';
 import { patchResource, type Resource, readResource } from '#conductor/drivers/redfish/client/resource.ts';
 import {
@@ -135,6 +140,8 @@ export function managerActions(
   };
 }
 
+const managersPath = '/redfish/v1/Managers';
+
 /**
  * The system's managers: those that it names, else the only one of the service. Huawei's 1288H names them as `Managers`, and
  * others none for a while after a start.
@@ -149,17 +156,9 @@ export async function managerPaths(system: RedfishSystem, signal: AbortSignal): 
   return all.length === 1 ? all : [];
 }
 
-/**
- * The system's BMC; `undefined` where none can be told to be it: of several that the system names, as blades name their
- * enclosure's, it is the only one of that type (DMTF Manager, `ManagerType`).
- */
-export async function findManager(system: RedfishSystem, signal: AbortSignal): Promise<Resource<Manager> | undefined> {
-  return (await readManagers(system, signal)).bmc;
-}
-
 /** @throws AppError `not_supported` where none can be told to be the system's BMC. */
 export async function readManager(system: RedfishSystem, signal: AbortSignal): Promise<Resource<Manager>> {
-  const { bmc, paths, unread } = await readManagers(system, signal);
+  const { bmc, paths, unread } = await findManager(system, signal);
   if (bmc) return bmc;
   if (unread[0]) throw unread[0].error;
   const named =
@@ -167,9 +166,16 @@ export async function readManager(system: RedfishSystem, signal: AbortSignal): P
   throw new AppError('not_supported', `the system at ${system.client.origin} ${named}`);
 }
 
-async function readManagers(system: RedfishSystem, signal: AbortSignal) {
-  const paths = await managerPaths(system, signal);
-  const { read, unread } = await readEach(system.client, paths, Manager, signal);
+/**
+ * The system's BMC; `undefined` where none can be told to be it: of several that the system names, as blades name their
+ * enclosure's, it is the only one of that type (DMTF Manager, `ManagerType`). With those that can't be read.
+ */
+export async function findManager(system: RedfishSystem, signal: AbortSignal) {
+  const { client } = system;
+  const lost: Unread[] = [];
+  const named = await unlessUnread(client, managersPath, lost, signal, () => managerPaths(system, signal));
+  const paths = named ?? [];
+  const { read, unread } = await readEach(client, paths, Manager, signal);
   const bmcs = paths.length === 1 ? read : read.filter(({ data }) => data.ManagerType === 'BMC');
-  return { bmc: bmcs.length === 1 ? bmcs[0] : undefined, paths, unread };
+  return { bmc: bmcs.length === 1 ? bmcs[0] : undefined, paths, unread: [...lost, ...unread] };
 }

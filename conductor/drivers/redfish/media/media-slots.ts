@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { faultOfPart, readMember, readMemberPaths } from '#conductor/drivers/redfish/client/collection.ts';
+import { faultOfPart, readMember, readShownPaths } from '#conductor/drivers/redfish/client/collection.ts';
 import { httpStatusOf, withoutImages } from '#conductor/drivers/redfish/client/errors.ts';
 import { hasMakersWay } from '#conductor/drivers/redfish/client/makers.ts';
 import type { Resource } from '#conductor/drivers/redfish/client/resource.ts';
@@ -112,7 +112,15 @@ export async function readSlots(system: RedfishSystem, signal: AbortSignal): Pro
   const slotsAt = async (place: string | undefined): Promise<readonly MediaSlot[]> => {
     if (place === undefined) return [];
     const slots: MediaSlot[] = [];
-    for (const member of (await unlessBad(() => readMemberPaths(client, place, signal))) ?? []) {
+    const members = await unlessBad(async () => {
+      const paths = await readShownPaths(client, place, signal);
+      // a collection that isn't there is none
+      for (const { error } of paths.unread.filter(({ path }) => path === place)) throw error;
+      unread.push(...paths.unread.map(({ error }) => error));
+      return paths.read;
+    });
+    if (!members) return slots;
+    for (const member of members) {
       const slot = await unlessBad(() => readMember(client, member, VirtualMedia, signal));
       if (slot && saysAnything(slot.data)) slots.push(slot);
       else if (slot) unread.push(new AppError('bmc_error', `${member} says nothing of the drive`));
@@ -121,7 +129,7 @@ export async function readSlots(system: RedfishSystem, signal: AbortSignal): Pro
   };
   const own = await slotsAt(data.VirtualMedia?.['@odata.id']);
   if (own.length > 0) return { slots: own, unread };
-  const managers = await managerPaths(system, signal);
+  const managers = (await unlessBad(() => managerPaths(system, signal))) ?? [];
   const slots: MediaSlot[] = [];
   for (const manager of managers) {
     const found = await unlessBad(() => readMember(client, manager, Manager, signal));

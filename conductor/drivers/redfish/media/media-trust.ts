@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { z } from 'zod';
-import { readEach, readMemberPaths } from '#conductor/drivers/redfish/client/collection.ts';
+import { readEach, readShownPaths } from '#conductor/drivers/redfish/client/collection.ts';
 import type { MediaTrust } from '#conductor/drivers/redfish/client/driver-info.ts';
 import { httpStatusOf } from '#conductor/drivers/redfish/client/errors.ts';
 import { patchResource, readResource } from '#conductor/drivers/redfish/client/resource.ts';
@@ -53,7 +53,7 @@ async function install(
     throw new AppError('not_supported', `${what}: it takes no authorities (no Certificates); ${instead}`);
   }
   const shown: string[] = [];
-  const members = await readMemberPaths(client, place, signal);
+  const members = (await readShownPaths(client, place, signal)).read;
   // one authority that is given twice does no harm, and the slot shows what it trusts
   for (const { data } of (await readEach(client, members, Certificate, signal)).read) {
     const print = fingerprintOf(data.CertificateString ?? '') ?? data.Fingerprint?.replaceAll(':', '').toUpperCase();
