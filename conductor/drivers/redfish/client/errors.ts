@@ -1,5 +1,5 @@
 import { ownPath } from '#conductor/drivers/redfish/client/own-path.ts';
-import { ErrorBody, ExtendedInfos } from '#conductor/drivers/redfish/client/schemas.ts';
+import { ErrorBody, ExtendedInfos, OldError } from '#conductor/drivers/redfish/client/schemas.ts';
 import { AppError, errorCode, isRetryable } from '#shared/errors/app-error.ts';
 
 const maxText = 500;
@@ -27,7 +27,10 @@ export function withoutImages(text: string): string {
   return text.replaceAll(/(?<=\/)[\w-]{40,}/g, '******');
 }
 
-/** An error body's parts; OpenBMC answers messages about a property alone, as annotations of it, without an error. */
+/**
+ * Reads an error body's parts. OpenBMC answers messages about a property alone, as annotations of it, without an error; iLO 4
+ * has `Messages` beside the error or in its place.
+ */
 export function errorIn(body: unknown) {
   const error = ErrorBody.safeParse(body).data?.error;
   const annotations = typeof body === 'object' && body !== null ? Object.entries(body) : [];
@@ -36,9 +39,10 @@ export function errorIn(body: unknown) {
     const infos = name === undefined ? undefined : (ExtendedInfos.parse(value) ?? undefined);
     return infos?.map((info) => ({ ...info, RelatedProperties: [...(info.RelatedProperties ?? []), name] })) ?? [];
   });
-  if (!error && about.length === 0) return undefined;
+  const old = OldError.safeParse(body);
+  if (!error && about.length === 0 && !old.success) return undefined;
   const { code, message, '@Message.ExtendedInfo': own } = error ?? {};
-  return { code, message, infos: [...(own ?? []), ...about] };
+  return { code, message, infos: [...(own ?? []), ...about, ...(old.success ? old.data.Messages : [])] };
 }
 
 function joined(texts: readonly (string | null | undefined)[]): string {
@@ -131,7 +135,7 @@ const noRoom = /\b(SessionLimitExceeded|CreateLimitReachedForResource|RAC0218)$/
 
 /** Gives what an operator can do about a refusal whose words don't say so. */
 function hintOf(body: unknown): string {
-  const infos = ErrorBody.safeParse(body).data?.error['@Message.ExtendedInfo'] ?? [];
+  const infos = errorIn(body)?.infos ?? [];
   const isJob = infos.some(({ MessageId: id }) => id?.endsWith('.SYS011'));
   const deleted = "the idrac driver's step management.clear_job_queue deletes it";
   if (isJob) return ` (a job of before waits for the machine's next reset; ${deleted})`;
@@ -141,7 +145,7 @@ function hintOf(body: unknown): string {
 
 /** Finds the URI in AMI's refusal to change a resource whose coming state is another one, which it names. */
 function futureStateUri(body: unknown): string | undefined {
-  const infos = ErrorBody.safeParse(body).data?.error['@Message.ExtendedInfo'] ?? [];
+  const infos = errorIn(body)?.infos ?? [];
   const info = infos.find(({ MessageId: id }) => id?.endsWith('.OperationSupportedInFutureStateURI'));
   const named = /FutureState URI\s*\(([^()\s]+)\)/.exec(info?.Message ?? '')?.[1];
   return named ?? info?.MessageArgs?.find((arg) => /^(https?:\/)?\//.test(arg));
@@ -149,7 +153,7 @@ function futureStateUri(body: unknown): string | undefined {
 
 /** Whether a BMC says with what it has taken that it holds after a reset (HPE's `SystemResetRequired`, DMTF's `ResetRequired`). */
 export function asksForReset(body: unknown): boolean {
-  const infos = ErrorBody.safeParse(body).data?.error['@Message.ExtendedInfo'] ?? [];
+  const infos = errorIn(body)?.infos ?? [];
   return infos.some(({ MessageId: id }) => /\.\w*(Reset|Reboot)Required$/.test(id ?? ''));
 }
 

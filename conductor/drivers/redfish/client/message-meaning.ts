@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { bmcMessage, errorIn, laterIds } from '#conductor/drivers/redfish/client/errors.ts';
-import { ErrorBody, ExtendedInfos, type Message } from '#conductor/drivers/redfish/client/schemas.ts';
+import { ErrorBody, ExtendedInfos, type Message, OldError } from '#conductor/drivers/redfish/client/schemas.ts';
 
 /** Judges what the messages in an answer of good status say: success, an error, or nothing. */
 
@@ -33,6 +33,7 @@ export function saysNothing(body: unknown): boolean {
  */
 export function isWithoutContent(body: unknown): boolean {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return false;
+  if (OldError.safeParse(body).success) return true;
   return !Object.keys(body).some((key) => /^[A-Z]/.test(key) && !key.endsWith('@Message.ExtendedInfo'));
 }
 

@@ -8,10 +8,13 @@ const { rig } = createRigs();
 const GeneralError = { error: { code: 'Base.1.8.GeneralError', message: 'A general error has occurred.' } };
 const notReady = { error: { code: 'IDRAC.2.8.SYS518', message: 'iDRAC is not ready.' } };
 const ofProperty = { 'Bios@Message.ExtendedInfo': [{ MessageId: 'Base.1.8.InternalError' }] };
+/** Error of iLO 4 of before Redfish. */
+const old = { Messages: [{ MessageID: 'iLO.0.10.ServiceTemporarilyUnavailable' }], Type: 'ExtendedError.1.0.0' };
 const alone = [
   ['a general error', GeneralError],
   ['an error that says that it is not ready', notReady],
   ['an error about a property', ofProperty],
+  ['an error of iLO 4', old],
   ['nothing', {}],
 ] as const;
 
@@ -75,6 +78,7 @@ test.each([
   [{ error: { code: 'Base.1.8.Success', message: 'Successfully Completed Request' } }],
   [{ error: { code: 'iLO.0.10.ExtendedInfo', '@Message.ExtendedInfo': [{ MessageId: 'Base.1.4.Success' }] } }],
   [{ '@Message.ExtendedInfo': [{ MessageId: 'Base.1.4.0.Success' }] }],
+  [{ Messages: [{ MessageID: 'Base.0.10.Success' }], Type: 'ExtendedError.1.0.0' }],
 ])('an operation that has succeeded may say so by an error: %j', async (body) => {
   const bmc = await rig({ clock: createInstantClock() });
   bmc.simulator.inject({ path: /Monitors\/7$/, body });

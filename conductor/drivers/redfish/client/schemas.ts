@@ -177,3 +177,9 @@ export const ErrorBody = z.looseObject({
     '@Message.ExtendedInfo': ExtendedInfos,
   }),
 });
+
+/**
+ * The error of iLO 4 to those who ask for less than Redfish 1.0
+ * (https://github.com/openstack-archive/proliantutils/blob/00531fd385811e1e0625908df7b3eb2cc736ff91/proliantutils/ilo/ris.py).
+ */
+export const OldError = z.looseObject({ Type: z.string().regex(/^ExtendedError\./), Messages });
