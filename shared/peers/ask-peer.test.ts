@@ -1,21 +1,31 @@
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { deflateSync, gzipSync } from 'node:zlib';
+import { deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { askPeer, askPeerForHeaders, askPeerForStatus } from '#shared/peers/ask-peer.ts';
 import { eventually } from '#test/support/eventually.ts';
 
 const largeText = 'x'.repeat(2 * 1024 * 1024);
+const packers: Readonly<Record<string, (text: Buffer | string) => Buffer>> = {
+  deflate: deflateSync,
+  'deflate-raw': deflateRawSync,
+};
 /** Answers `/small` and `/whole`; of `/large` the end is left to the test. */
 const open: ServerResponse[] = [];
 const server = createServer((request, response) => {
   response.on('error', () => undefined);
   const [, encoding = '', size = ''] = /^\/packed\/([\w-]+)\/(\w+)$/.exec(request.url ?? '') ?? [];
   if (encoding !== '') {
-    response.setHeader('content-encoding', encoding);
+    response.setHeader('content-encoding', encoding.replace(/-raw$/, ''));
+    if (size === 'empty') return response.writeHead(404).end();
     const text = size === 'large' ? Buffer.alloc(64 * 1024 * 1024, ' ') : '{"size":"small"}';
-    return response.end(encoding === 'deflate' ? deflateSync(text) : gzipSync(text));
+    const pack = packers[encoding] ?? gzipSync;
+    if (size === 'damaged') return response.end(pack(text).subarray(0, -9));
+    if (size !== 'bytes') return response.end(pack(text));
+    const [first, ...rest] = pack(text);
+    response.write(Buffer.of(first ?? 0), () => setImmediate(() => response.end(Buffer.from(rest))));
+    return undefined;
   }
   if (request.url === '/small') return response.end('{"size":"small"}');
   response.write(`{"size":"${largeText}`);
@@ -67,12 +77,30 @@ test.each([
   }
 });
 
-describe.each(['gzip', 'x-gzip', 'deflate'])('an answer in %s', (encoding) => {
+test('an answer in an encoding that is not known is refused, and its connection let go', async () => {
+  const asked = askPeer('bmc', `${url}/packed/br/large`, { who: 'the BMC', method: 'GET' });
+  await expect(asked).rejects.toThrow('the Content-Encoding br, which is not known');
+});
+
+describe.each(['gzip', 'x-gzip', 'deflate', 'deflate-raw'])('an answer in %s', (encoding) => {
   const asked = (size: string) =>
     askPeer('bmc', `${url}/packed/${encoding}/${size}`, { who: 'the BMC', method: 'GET' });
 
   test('is unpacked', async () => {
     expect((await asked('small')).body).toEqual({ size: 'small' });
+  });
+
+  test('is unpacked whatever the parts that it comes in', async () => {
+    expect((await asked('bytes')).body).toEqual({ size: 'small' });
+  });
+
+  test('that has no bytes is empty', async () => {
+    const answer = await asked('empty');
+    expect([answer.status, answer.body, answer.text()]).toEqual([404, undefined, '']);
+  });
+
+  test('that is damaged is an error', async () => {
+    await expect(asked('damaged')).rejects.toThrow('unexpected end of file');
   });
 
   test('that unpacks to a large one meets the limit by what comes out', async () => {

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
-import { pipeline as pipe, Readable, Transform } from 'node:stream';
+import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { createGunzip, createInflate } from 'node:zlib';
 import { type Dispatcher, request } from 'undici';
 import { AppError } from '#shared/errors/app-error.ts';
 import { createJsonMeter, type JsonMeter, parseJson } from '#shared/peers/json-answers.ts';
@@ -11,6 +10,7 @@ import { notePeerKind } from '#shared/peers/peer-certificates.ts';
 import { type PeerKind, type PeerLimits, peerLimits } from '#shared/peers/peer-limits.ts';
 import { showUrl } from '#shared/peers/show-url.ts';
 import { openTimeLimit, type TimeLimit } from '#shared/peers/time-limit.ts';
+import { unpacked } from '#shared/peers/unpacked.ts';
 
 export interface PeerRequest {
   /** The peer as errors name it: `the agent`. */
@@ -64,7 +64,7 @@ async function readAnswer(
   let large: LargeAnswer | undefined;
   try {
     // leaving the loop by an error destroys the stream, and with it the connection
-    for await (const part of decoded(answer)) {
+    for await (const part of await unpacked(answer.body, answer.headers['content-encoding'])) {
       meter.push(part);
       parts.push(part);
       length += part.length;
@@ -91,29 +91,6 @@ async function readAnswer(
   } finally {
     large?.end();
   }
-}
-
-const decoders: Readonly<Record<string, () => Transform>> = {
-  gzip: createGunzip,
-  'x-gzip': createGunzip,
-  deflate: createInflate,
-};
-
-/**
- * Returns the body as it was before the peer compressed it, asked or not (HPE's iLO from 2.30 on); its limits are of what
- * comes out.
- * @throws AppError `not_supported` for an encoding that nobody asked for and that isn't known here
- */
-function decoded({ headers, body }: Dispatcher.ResponseData): AsyncIterable<Uint8Array> {
-  const encoding = String(headers['content-encoding'] ?? 'identity')
-    .trim()
-    .toLowerCase();
-  if (encoding === 'identity' || encoding === '') return body;
-  const decoder = decoders[encoding]?.();
-  if (!decoder)
-    throw new AppError('not_supported', `the answer has the Content-Encoding ${encoding}, which is not known`);
-  // a fault of either ends both, and comes out of the loop
-  return pipe(body, decoder, () => undefined);
 }
 
 /** The status alone; what comes with it is read up to the limit, so that the connection can be used again. */
