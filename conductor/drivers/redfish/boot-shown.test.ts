@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { bootDeviceOf } from '#conductor/drivers/redfish/boot-plans.ts';
-import { createRigs, hastyClock } from '#conductor/drivers/redfish/testing/rigs.ts';
+import { createRigs, hastyClock, type Rig } from '#conductor/drivers/redfish/testing/rigs.ts';
 import type { BootDevice } from '#conductor/model/power-and-boot.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
-import type { Quirks } from '#test/simulators/redfish/faults.ts';
+import type { Fault, Quirks } from '#test/simulators/redfish/faults.ts';
 import { type VendorName, vendorNames, vendors } from '#test/simulators/redfish/vendors.ts';
 
 /** Requests for a boot override, a boot mode and secure boot are looked at afterwards. */
@@ -128,6 +128,59 @@ test.each<[Record<string, unknown>, object]>([
   [{ BootSourceOverrideTarget: null, BootSourceOverrideEnabled: null }, {}],
 ])('a boot device without a name here is told from none: %j', (boot, shown) => {
   expect(bootDeviceOf(boot)).toEqual({ bootDevice: undefined, ...shown });
+});
+
+describe.each<[string, Omit<Fault, 'path'>, Omit<Fault, 'path'>]>([
+  ...[403, 404, 405, 500, 502, 503, 504].map(
+    (status) => [`answered ${status}`, { actsAs: status }, { status }] as const satisfies [string, object, object],
+  ),
+  ['got no answer', { dropAnswer: true }, { drop: true }],
+])('a request that %s', (words, whenDone, whenNot) => {
+  const asks: readonly [string, RegExp, (bmc: Rig) => Promise<unknown> | undefined, (bmc: Rig) => Promise<unknown>][] =
+    [
+      [
+        'a boot device',
+        /Systems\/1$/,
+        (bmc) => bmc.management.setBootDevice('pxe', once),
+        async (bmc) => (await bmc.management.getBootDevice()).bootDevice === 'pxe',
+      ],
+      [
+        'a boot mode',
+        /Systems\/1$/,
+        (bmc) => bmc.firmwareBoot?.setBootMode('bios'),
+        async (bmc) => (await bmc.firmwareBoot?.read())?.bootMode === 'bios',
+      ],
+      [
+        'secure boot',
+        /SecureBoot$/,
+        (bmc) => bmc.firmwareBoot?.setSecureBoot(true),
+        async (bmc) => (await bmc.firmwareBoot?.read())?.secureBoot === true,
+      ],
+    ];
+
+  test.each(asks)('has set %s where the BMC shows that', async (_what, path, ask, isSet) => {
+    const bmc = await rig();
+    bmc.simulator.inject({ method: 'PATCH', path, ...whenDone, times: 99 });
+    await ask(bmc);
+    expect(await isSet(bmc)).toBe(true);
+  });
+
+  test.each(asks)('has not set %s where it does not', async (_what, path, ask, isSet) => {
+    const bmc = await rig();
+    bmc.simulator.inject({ method: 'PATCH', path, ...whenNot, times: 99 });
+    expect(await failureOf(ask(bmc))).toContain(words);
+    expect(await isSet(bmc)).toBe(false);
+  });
+});
+
+test('a lost answer is the failure where the BMC shows nothing, either', async () => {
+  const { management, simulator } = await rig();
+  await management.getBootDevice();
+  simulator.inject({ method: 'PATCH', path: /Systems\/1$/, status: 502, times: 99 });
+  simulator.inject({ method: 'GET', path: /Systems\/1$/, status: 503, times: 99 });
+  const read = simulator.requests.length;
+  expect(await failureOf(management.setBootDevice('pxe', once))).toContain('answered 50');
+  expect(simulator.requests.length).toBeGreaterThan(read);
 });
 
 describe('where the boot override is written', () => {

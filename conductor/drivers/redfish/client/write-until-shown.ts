@@ -1,11 +1,11 @@
 import { stoppedError } from '#conductor/drivers/call-deadline.ts';
-import { asksForReset, httpStatusOf, isRefusal } from '#conductor/drivers/redfish/client/errors.ts';
+import { asksForReset, httpStatusOf, isLoginRefused, isRefusal } from '#conductor/drivers/redfish/client/errors.ts';
 import type { Resource } from '#conductor/drivers/redfish/client/resource.ts';
 import { patchResource } from '#conductor/drivers/redfish/client/resource.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/client/system.ts';
 import { finishTask } from '#conductor/drivers/redfish/client/task.ts';
 import type { RedfishAnswer } from '#conductor/drivers/redfish/client/transport.ts';
-import { AppError } from '#shared/errors/app-error.ts';
+import { AppError, errorCode } from '#shared/errors/app-error.ts';
 
 export interface Place<T> extends Pick<Resource<T>, 'path' | 'etag'> {
   /** `undefined` = it can't be read: some take writes alone. */
@@ -61,18 +61,23 @@ export async function writeUntilShown<T, Plan>(
   for (let place = await places.next(signal); place !== undefined; place = await places.next(signal)) {
     for (const plan of plansOf(ask, place, (error) => (refusal ??= error))) {
       const written = await write(system, place, ask, plan, signal);
-      if ('refusal' in written) {
-        refusal ??= written.refusal;
-        refused.push(plan);
-        if (places.isElsewhere(written.refusal)) break;
-      }
       const isTaken = 'answer' in written;
+      const isUnclear = !isTaken && !isRefusal(written.refusal);
+      if (!isTaken) refusal ??= written.refusal;
+      if (!isTaken && !isUnclear) refused.push(plan);
       const isLater = isTaken && ask.isShownAtReset === true && asksForReset(written.answer.body);
-      const found = await look(system, place, { ask, plan, refused, isPatient: isTaken && !isLater }, signal);
-      last = { shown: found.shown, plan };
+      const looking = { ask, plan, refused, isPatient: isUnclear || (isTaken && !isLater) };
+      const found = await look(system, place, looking, signal).catch((error: unknown) => {
+        throw isUnclear ? written.refusal : error;
+      });
+      const now = { shown: found.shown, plan };
       // what was shown before says nothing of a plan that is refused now
       const isNew = isTaken || ask.differs(ask.before, plan, refused) !== undefined;
-      if (isLater || (found.difference === undefined && isNew)) return last;
+      if (isLater || (found.difference === undefined && isNew)) return now;
+      if (isUnclear) throw written.refusal;
+      // where it is not written, what is shown counts for nothing else
+      if (!isTaken && places.isElsewhere(written.refusal)) break;
+      last = now;
       if (isTaken) difference ??= found.difference;
     }
   }
@@ -105,12 +110,17 @@ async function write<T, Plan>(
       return { answer };
     } catch (error) {
       // with the time over, nothing else is tried: these are the BMC's own words
-      if (!isRefusal(error) || signal.aborted) throw error;
+      if (signal.aborted || !(isRefusal(error) || mayBeDone(error))) throw error;
       // a web server that fails for a moment has not refused the plan, and the next one may be less than was asked for
       if (isAgain || httpStatusOf(error) !== 500) return { refusal: error };
       await clock.sleep(pauseMs, signal).catch(() => Promise.reject(error));
     }
   }
+}
+
+/** Whether an error leaves open what was done: some BMCs answer 403 or 502 to what they do, and answers are lost. */
+function mayBeDone(error: unknown): boolean {
+  return ['bmc_error', 'unavailable', 'timeout'].includes(errorCode(error)) && !isLoginRefused(error);
 }
 
 async function look<T, Plan>(
