@@ -101,7 +101,6 @@ export const allowedFacts: Readonly<Record<Shape, Allowed>> = {
     'conductor/nodes/inspection/rules/match-apart.ts': [2, 'without an answer nothing has matched'],
     'conductor/receipts/compose-receipt.ts': [1, 'our own row: null is isolated, none is "not managed"'],
     'shared/disks/root-device-hints.ts': [1, 'words of a message'],
-    'shared/peers/ask-peer.ts': [1, "HTTP's own default"],
   },
   'nothing for unknown': {
     'agent/bios/firmware-attributes.ts': [1, 'a driver without the file offers no reset'],
