@@ -288,8 +288,11 @@ test('a tag that moves while the ramdisk boots ends the deploy that was planned,
   await setInstance({ image_source: `oci://${image}` });
   const written = machine.disk.length;
   const view = await plan({ target: 'rebuild' });
+  // the machine is switched once the tag has moved
+  machine.bmc.inject({ method: 'POST', path: /ComputerSystem\.Reset$/, status: 503, times: Number.POSITIVE_INFINITY });
   await operator.provision(name, 'rebuild', { plan_hash: view['hash'] });
   await pushLayout(path('after'), image, login);
+  machine.bmc.clearFaults();
   const node = await operator.waitForState(name, 'deploy failed');
   expect(node['last_error']).toMatch(/plan_hash/);
   expect(machine.disk.slice(written)).toEqual([]);
