@@ -25,13 +25,12 @@ export async function findPlannedImage(
   context: Context,
   node: NodeRow,
   kind: FlowKindName | undefined,
-  options: { readonly patienceMs: number; readonly signal?: AbortSignal },
+  options: { readonly patienceMs: number; readonly signal: AbortSignal },
 ): Promise<ResolvedImage | undefined> {
   if (kind !== 'deploy' || !isOciSource(node.instanceInfo['image_source'])) return undefined;
   if (fakesFlow('deploy', node) || runsFromRamdisk(node) || writesNoImage(node)) return undefined;
   if (await findBootVolume(context.db, node.uuid)) return undefined;
-  const { patienceMs, signal = AbortSignal.timeout(planMs) } = options;
-  return findRegistryImage(context, node, { patienceMs, signal });
+  return findRegistryImage(context, node, options);
 }
 
 /** Time that everything asked of a registry for one plan may take. Milliseconds. */
@@ -39,28 +38,34 @@ const planMs = 30_000;
 
 /**
  * Does the same for a request, whose caller gets the answer.
- * @param caller who is bound to a project may name any host: without a list of what may be fetched the answer does not say
- * what the conductor has met in its networks
- * @throws AppError as `findPlannedImage`, `invalid_argument` for an image that is not as it must be
+ * @param caller who is bound to a project may name any host: without a list of what may be fetched they get one answer,
+ * whatever the conductor has met in its networks
+ * @throws AppError `invalid_argument` for what can not be read, `unavailable` where that may pass, `forbidden`,
+ * `not_supported`.
  */
 export async function findRequestedImage(
   context: Context,
   node: NodeRow,
   kind: FlowKindName | undefined,
-  { project }: Pick<Caller, 'project'>,
+  { project, limitMs = planMs }: Pick<Caller, 'project'> & { readonly limitMs?: number },
 ): Promise<ResolvedImage | undefined> {
+  const signal = AbortSignal.timeout(limitMs);
   try {
-    return await findPlannedImage(context, node, kind, { patienceMs: registryPatience.plan });
-  } catch (cause) {
+    return await findPlannedImage(context, node, kind, { patienceMs: registryPatience.plan, signal });
+  } catch (error) {
+    const cause = signal.aborted
+      ? new AppError('unavailable', `no whole answer within ${limitMs / 1000} s`, { situation: 'image_server' })
+      : error;
     if (!(cause instanceof AppError)) throw cause;
-    const isFound = ['image_missing', 'image_denied', 'image_checksum', 'image_unusable'].includes(
-      cause.situation ?? '',
-    );
-    if (!isFound && cause.code !== 'unavailable') throw cause;
-    const maySay = project === undefined || context.config.outbound.images.allow !== undefined;
-    throw new AppError(isFound ? 'invalid_argument' : 'unavailable', 'instance_info.image_source can not be read', {
-      cause: maySay ? cause : undefined,
-      situation: cause.situation,
-    });
+    const { code, situation } = cause;
+    const what = 'instance_info.image_source can not be read';
+    // without a situation nobody has been asked yet
+    if (project !== undefined && context.config.outbound.images.allow === undefined && situation !== undefined) {
+      const why = "a project's callers get the reason where BATON_IMAGE_URL_ALLOW says what may be fetched";
+      throw new AppError('invalid_argument', `${what}: ${why}`);
+    }
+    if (code === 'unavailable') throw new AppError(code, what, { cause, situation });
+    if (code !== 'image_error') throw cause;
+    throw new AppError('invalid_argument', what, { cause, situation });
   }
 }
