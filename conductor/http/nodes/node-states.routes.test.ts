@@ -271,18 +271,21 @@ describe('vifs', () => {
     expect((await api.call('DELETE', `/v1/ports/${first}`)).status).toBe(204);
   });
 
-  test.each(['active', 'deploying', 'wait call-back'] as const)('stay as they are while %s', async (state) => {
-    await api.call('PATCH', '/v1/nodes/n1', [{ op: 'add', path: '/network_interface', value: 'switchport' }]);
-    await attach('tenant-a');
-    await api.context.db.update(nodes).set({ provisionState: state });
-    expect(await api.call('DELETE', '/v1/nodes/n1/vifs/tenant-a')).toMatchObject({
-      status: 409,
-      fault: containing(`while it is in '${state}'`),
-    });
-    expect((await attach('tenant-b')).status).toBe(400);
-    expect((await attach('tenant-a')).status).toBe(409);
-    expect(await get('vifs')).toEqual({ vifs: [{ id: 'tenant-a' }] });
-  });
+  test.each(['active', 'rescue', 'deploying', 'wait call-back'] as const)(
+    'stay as they are while %s',
+    async (state) => {
+      await api.call('PATCH', '/v1/nodes/n1', [{ op: 'add', path: '/network_interface', value: 'switchport' }]);
+      await attach('tenant-a');
+      await api.context.db.update(nodes).set({ provisionState: state });
+      expect(await api.call('DELETE', '/v1/nodes/n1/vifs/tenant-a')).toMatchObject({
+        status: 409,
+        fault: containing(`while it is in '${state}'`),
+      });
+      expect((await attach('tenant-b')).status).toBe(400);
+      expect((await attach('tenant-a')).status).toBe(409);
+      expect(await get('vifs')).toEqual({ vifs: [{ id: 'tenant-a' }] });
+    },
+  );
 });
 
 test('a history entry is cut in the list and whole by itself', async () => {

@@ -2,7 +2,7 @@ import type { Caller } from '#conductor/kernel/caller.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { PortRow } from '#conductor/kernel/db/schema/port.ts';
-import { transientStates } from '#conductor/model/provision-states.ts';
+import { deployedStates, transientStates } from '#conductor/model/provision-states.ts';
 import { networkInterfaces, noNeutron, parseNetworkInterface } from '#conductor/networks/network-interfaces.ts';
 import { requireAttachable } from '#conductor/networks/require-attachable.ts';
 import { placeVifs, type Vif, type VifNetwork, withPhysicalNetworks } from '#conductor/networks/vifs/place-vifs.ts';
@@ -93,7 +93,7 @@ async function detachVif(tx: Transaction, node: NodeRow, vifId: string): Promise
  */
 function requireNotInUse(node: NodeRow, doing: string): void {
   const rests = node.targetProvisionState === null && !transientStates.has(node.provisionState);
-  if (rests && node.provisionState !== 'active') return;
+  if (rests && !deployedStates.has(node.provisionState)) return;
   throw new AppError(
     'conflict',
     `Unable to ${doing} node ${node.uuid} while it is in '${node.provisionState}': ` +
