@@ -80,6 +80,20 @@ test("an instance's release takes the groups apart that were made for it, and no
   expect(await members()).toEqual([null, null, null]);
 });
 
+test('a group that an older conductor has left is taken apart when the next network is attached', async () => {
+  await addFast();
+  await attach('blue');
+  const [left] = await groups();
+  await deleteVifs(api.context.db, uuid);
+  expect((await attach('red')).status).toBe(204);
+  const [made, ...others] = await groups();
+  expect([made?.['uuid'] === left?.['uuid'], others]).toEqual([false, []]);
+  expect(await members()).toEqual(['grouped', 'grouped', null]);
+  // one that a network has stays
+  expect((await attach('blue')).status).toBe(204);
+  expect((await groups()).map((group) => group['uuid'])).toEqual([made?.['uuid']]);
+});
+
 test('where rules apply and find no port, nothing is attached', async () => {
   await addPort(1, { category: 'fast' });
   await addPort(2, { category: 'fast', available_for_dynamic_portgroup: false });

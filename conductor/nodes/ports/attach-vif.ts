@@ -10,7 +10,7 @@ import type { PortRules } from '#conductor/networks/vifs/port-rules.ts';
 import type { NodesContext } from '#conductor/nodes/context.ts';
 import { changeNote } from '#conductor/nodes/node-history.ts';
 import { changeUnlocked } from '#conductor/nodes/node-lock.ts';
-import { dissolveDynamicGroups, placeByRules } from '#conductor/nodes/ports/place-by-rules.ts';
+import { dissolveDynamicGroups, dissolveLeftGroups, placeByRules } from '#conductor/nodes/ports/place-by-rules.ts';
 import { portgroupResource } from '#conductor/nodes/ports/port.ts';
 import {
   deleteVif,
@@ -42,6 +42,7 @@ async function attachVif(
   if (attached.some(({ id }) => id === vif.id)) {
     throw new AppError('conflict', `${what}: it is attached already.`);
   }
+  await dissolveLeftGroups(tx, node.uuid, attached);
   const ports = await listNodePorts(tx, node.uuid);
   if (vif.portUuid !== null && !ports.some(({ uuid }) => uuid === vif.portUuid)) {
     throw new AppError('invalid_argument', `port_uuid: node ${node.uuid} has no port ${vif.portUuid}.`);

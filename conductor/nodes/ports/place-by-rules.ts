@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { and, eq, inArray } from 'drizzle-orm';
+import { and, eq, inArray, notInArray, type SQL } from 'drizzle-orm';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { type PortgroupRow, type PortRow, portgroups, ports } from '#conductor/kernel/db/schema/port.ts';
@@ -59,12 +59,21 @@ function traitsOf({ instanceInfo }: Pick<NodeRow, 'instanceInfo'>): string[] {
  * Takes apart the groups that rules have made for VIFs which are gone.
  * @param only this one, if rules have made it; default: all of the node
  */
-export async function dissolveDynamicGroups(db: Queryable, nodeUuid: string, only?: string): Promise<void> {
-  const isMeant = and(
-    eq(portgroups.nodeUuid, nodeUuid),
-    eq(portgroups.dynamicPortgroup, true),
-    only === undefined ? undefined : eq(portgroups.uuid, only),
-  );
+export function dissolveDynamicGroups(db: Queryable, nodeUuid: string, only?: string): Promise<void> {
+  return dissolve(db, nodeUuid, only === undefined ? undefined : eq(portgroups.uuid, only));
+}
+
+/**
+ * Takes apart those that have no VIF: a conductor of an older release detaches networks, and leaves their groups, which
+ * would be bonded for the next instance and keep their ports from its rules.
+ */
+export function dissolveLeftGroups(db: Queryable, nodeUuid: string, attached: readonly Vif[]): Promise<void> {
+  const kept = attached.flatMap(({ portgroupUuid }) => portgroupUuid ?? []);
+  return dissolve(db, nodeUuid, kept.length === 0 ? undefined : notInArray(portgroups.uuid, kept));
+}
+
+async function dissolve(db: Queryable, nodeUuid: string, which: SQL | undefined): Promise<void> {
+  const isMeant = and(eq(portgroups.nodeUuid, nodeUuid), eq(portgroups.dynamicPortgroup, true), which);
   const made = db.select({ uuid: portgroups.uuid }).from(portgroups).where(isMeant);
   await db.update(ports).set({ portgroupUuid: null }).where(inArray(ports.portgroupUuid, made));
   await db.delete(portgroups).where(isMeant);
