@@ -13,7 +13,7 @@ export interface HealthGate extends GateQuestion {
 
 /** One of the questions that can be asked: exactly one of `http`, `tcp` and `prometheus` is given. */
 export interface GateQuestion {
-  /** A URL, whose answer must be below 400. */
+  /** A URL, whose answer must be 200 to 299. */
   readonly http?: string;
   /** `HOST:PORT`, which must take a connection. */
   readonly tcp?: string;
