@@ -3,6 +3,7 @@ import type { RedfishClient } from '#conductor/drivers/redfish/client/client.ts'
 import { readEach } from '#conductor/drivers/redfish/client/collection.ts';
 import { ownPath } from '#conductor/drivers/redfish/client/own-path.ts';
 import { Task } from '#conductor/drivers/redfish/client/schemas.ts';
+import type { RedfishSystem } from '#conductor/drivers/redfish/client/system.ts';
 import { monitorOf, peekTask } from '#conductor/drivers/redfish/client/task.ts';
 import { readTaskPaths } from '#conductor/drivers/redfish/client/task-list.ts';
 import { isOpen, lookAtTask } from '#conductor/drivers/redfish/client/task-states.ts';
@@ -15,7 +16,7 @@ const listTimeoutMs = 30_000;
 
 /**
  * `isOver`: nothing of it is left to do, as far as is known; `task`: path of the task that is, or that the BMC has forgotten,
- * so that it shows no end; neither for a 202 that names no task.
+ * so that it shows no end; neither for a 202 that names no task, or what is none.
  */
 export interface AskedTask {
   readonly isOver: boolean;
@@ -24,13 +25,14 @@ export interface AskedTask {
 
 /** @throws AppError `bmc_error` when the task has failed already */
 export async function taskOf(
-  client: RedfishClient,
+  { client, clock }: RedfishSystem,
   answer: RedfishAnswer,
   what: string,
   signal: AbortSignal,
 ): Promise<AskedTask> {
-  const end = await peekTask(client, answer, what, signal);
-  return { isOver: end !== 'open', task: end === 'ended' ? undefined : monitorOf(answer, client.origin) };
+  const end = await peekTask(client, answer, what, { clock, signal });
+  const isNamed = end === 'open' || end === 'lost';
+  return { isOver: end === 'ended' || end === 'lost', task: isNamed ? monitorOf(answer, client.origin) : undefined };
 }
 
 /**

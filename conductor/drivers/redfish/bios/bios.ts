@@ -54,7 +54,7 @@ export function redfishBios(system: RedfishSystem): BiosInterface {
           const places = settingsPlaces(client, Bios, { resource: bios, linked, isLinkedFirst: true, blindly: true });
           const { answer, path } = await patchFirstPlace(client, places, body, signal);
           // a task that ends with the next reset only is not waited for; one that has failed already is reported
-          asked = await taskOf(client, answer, what, signal);
+          asked = await taskOf(system, answer, what, signal);
           const isSeen = asked.isOver && path !== bios.path;
           if (isSeen) await requireWaiting(system, { bios: bios.path, place: path, asked: attributes, what }, signal);
         };
@@ -71,7 +71,7 @@ export function redfishBios(system: RedfishSystem): BiosInterface {
       let asked: AskedTask | undefined;
       const post = async (): Promise<void> => {
         const answer = await client.request({ method: 'POST', path, body: {}, signal });
-        asked = await taskOf(client, answer, what, signal);
+        asked = await taskOf(system, answer, what, signal);
       };
       const isPending = ({ defaultsPending }: BiosProgress): boolean => defaultsPending;
       return underTitle(what, async () => {

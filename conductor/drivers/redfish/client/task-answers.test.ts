@@ -80,6 +80,31 @@ test('a place that never says anything of a task is left, where something else s
   expect(await bmc.management.getBootDevice()).toMatchObject({ bootDevice: 'pxe' });
 });
 
+describe('settings of a BIOS that are answered 202 with a place', () => {
+  const cores = [{ name: 'NumCores', value: '4' }];
+  const open = async (Location: string) => {
+    const bmc = await rig({ clock: hastyClock, redfish: { retryMs: 1 } });
+    bmc.simulator.inject({ method: 'PATCH', path: /Bios\/Settings$/, actsAs: 202, headers: { Location } });
+    return bmc;
+  };
+
+  test('that never says anything of a task have none', async () => {
+    const bmc = await open('/redfish/v1/Chassis/1');
+    expect(await bmc.bios?.applySettings(cores)).toBeUndefined();
+    expect((await bmc.bios?.getProgress())?.pending).toEqual(cores);
+  });
+
+  test.each<[string, Omit<Fault, 'path'>]>([
+    ['is silent', { status: 503, times }],
+    ['says only later how its task is', { body: { Id: '5', Name: 'Task' }, times: 6 }],
+  ])('that %s have that task', async (_how, fault) => {
+    const bmc = await open('/redfish/v1/TaskService/Monitors/5');
+    bmc.simulator.inject({ ...fault, path: /Monitors\/5$/ });
+    bmc.simulator.inject({ path: /Monitors\/5$/, body: { TaskState: 'Pending' } });
+    expect(await bmc.bios?.applySettings(cores)).toBe('/redfish/v1/TaskService/Monitors/5');
+  });
+});
+
 const news = (MessageId: string | undefined, Message?: string) => messages({ MessageId, Message, Severity: 'OK' });
 const informed = { MessageId: 'IDRAC.2.8.SYS413', Severity: 'Informational' };
 test.each<[string, Omit<Fault, 'path'>]>([

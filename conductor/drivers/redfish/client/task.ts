@@ -88,26 +88,37 @@ function isResult(next: RedfishAnswer, { asked }: RedfishAnswer, origin: string)
 const Resource = Reference.extend({ error: z.unknown().optional() });
 
 /**
- * Looks once at the task of an accepted request: for work that the BMC takes up at the next reset, where the end can't be
- * awaited but a failure may be known at once. Answers whether it has ended; `lost` = the BMC has forgotten it already.
+ * Looks at the task of an accepted request: for work that the BMC takes up at the next reset, where the end can't be awaited
+ * but a failure may be known at once. Answers whether it has ended; `lost` = the BMC has forgotten it already; `none` = what it
+ * named has said for seconds what no task says. Silence is no word of that.
  * @throws AppError `bmc_error` when the task failed already
  */
 export async function peekTask(
   client: RedfishClient,
   answer: RedfishAnswer,
   what: string,
-  signal: AbortSignal,
-): Promise<'ended' | 'open' | 'lost'> {
+  { clock, signal }: Pick<FollowOptions, 'clock' | 'signal'>,
+): Promise<'ended' | 'open' | 'lost' | 'none'> {
   const look = lookAtAnswer(answer);
   throwIfFailed(look, what);
   if (!isOpen(look)) return 'ended';
   const monitor = monitorOf(answer, client.origin);
-  const next = monitor === undefined ? undefined : await lookAgain(client, monitor, signal);
-  if (next === undefined) return 'open';
-  if (next === 'lost') return 'lost';
-  const later = lookAtTask(next, isResult(next, answer, client.origin));
-  throwIfFailed(later, what);
-  return isOpen(later) ? 'open' : 'ended';
+  if (monitor === undefined) return 'open';
+  const hasWord = Boolean(Task.safeParse(answer.body).data?.TaskState);
+  let unclearMs = 0;
+  for (let waitMs = firstPollMs; ; waitMs = Math.min(waitMs * 2, pollMs)) {
+    const next = await lookAgain(client, monitor, signal);
+    if (next === undefined) return 'open';
+    if (next === 'lost') return 'lost';
+    const later = lookAtTask(next, isResult(next, answer, client.origin));
+    throwIfFailed(later, what);
+    if (later.state !== 'unclear' || hasWord) return isOpen(later) ? 'open' : 'ended';
+    if (unclearMs >= wordlessMs) return 'none';
+    await clock.sleep(waitMs, signal).catch(() => {
+      throw stoppedError(signal, `${what} (task ${monitor})`);
+    });
+    unclearMs += waitMs;
+  }
 }
 
 /** `undefined` = the BMC has not answered now, or its web server has in its place: only the task's own word is its end. */
