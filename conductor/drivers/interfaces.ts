@@ -308,7 +308,10 @@ export interface NewRaidVolume {
  * Both changes answer whether they were seen to end: `false` = the controller may be at it still.
  */
 export interface RaidInterface {
-  getControllers(options?: CallOptions): Promise<readonly RaidController[]>;
+  /** Lists those with drives or volumes, and of the `driveless` each that says it is enabled, though it has neither. */
+  getControllers(
+    options?: CallOptions & { readonly driveless?: readonly string[] },
+  ): Promise<readonly RaidController[]>;
   createVolume(volume: NewRaidVolume, options?: CallOptions): Promise<boolean>;
   deleteVolume(controller: RaidController, volume: RaidVolume, options?: CallOptions): Promise<boolean>;
 }

@@ -75,12 +75,14 @@ const startingStates = ['Starting', 'Updating'];
 /**
  * Reads a storage controller; `undefined` for one that makes no volumes, or that has neither drives nor volumes: one that
  * starts may not show its drives yet.
+ * @param driveless ids of controllers that never list drives: without volumes it is their state that shows them
  * @throws AppError `bmc_error` for one that says that it starts, and for a volume that says nothing
  */
 export async function readController(
   system: RedfishSystem,
   path: string,
   signal: AbortSignal,
+  driveless: readonly string[] = [],
 ): Promise<RaidController | undefined> {
   const { client } = system;
   const { data } = await readResource(client, path, Storage, signal);
@@ -95,7 +97,9 @@ export async function readController(
   if (drivePaths.length === 0 && !found?.volumes.length && startingStates.includes(data.Status?.State ?? '')) {
     throw new AppError('bmc_error', `${path} starts, and shows no drives yet`, { details: { isNoAnswer: true } });
   }
-  if (volumesPath === undefined || !found || (drivePaths.length === 0 && found.volumes.length === 0)) return undefined;
+  const isEmptied = driveless.includes(data.Id ?? path) && data.Status?.State === 'Enabled';
+  const isBare = drivePaths.length === 0 && found?.volumes.length === 0;
+  if (volumesPath === undefined || !found || (isBare && !isEmptied)) return undefined;
   const types = await readRaidTypes(client, data, signal);
   return {
     id: data.Id ?? path,

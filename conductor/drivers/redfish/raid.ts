@@ -28,7 +28,7 @@ export function redfishRaid(system: RedfishSystem): RaidInterface {
       }
       const controllers: RaidController[] = [];
       for (const member of await readAllMemberPaths(client, place, signal)) {
-        const found = await readController(system, member, signal);
+        const found = await readController(system, member, signal, options?.driveless);
         if (found) controllers.push(found);
       }
       return controllers;

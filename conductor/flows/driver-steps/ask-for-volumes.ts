@@ -14,8 +14,17 @@ export const pollMs = 5_000;
  * each reset: the next ones are asked for after it.
  */
 const Noted = z.looseObject({ next_changes: z.array(z.string()) });
-/** Kept likewise: the controllers whose volumes are deleted. */
-const NotedControllers = z.looseObject({ deleted_at: z.array(z.string()) });
+/** Kept likewise: the controllers whose volumes are deleted, those that list drives and those that list none. */
+const NotedControllers = z.looseObject({
+  deleted_at: z.array(z.string()).default([]),
+  deleted_at_driveless: z.array(z.string()).default([]),
+});
+
+/** Ids of controllers whose volumes are deleted: those with drives, by which each is known to be shown, and the others. */
+interface DeletedAt {
+  readonly ids: readonly string[];
+  readonly driveless: readonly string[];
+}
 
 interface Asking<Change> {
   /** Answers whether the change was seen to end. */
@@ -75,27 +84,27 @@ function nextOnes({ step }: StepContext): readonly string[] {
   return Noted.safeParse(step.output).data?.next_changes ?? [];
 }
 
-/**
- * Keeps which controllers have volumes to delete, beside those that have been kept.
- * @returns the ids of those with drives, by which each is known to be shown
- */
+/** Keeps which controllers have volumes to delete, beside those that have been kept, and answers all of them. */
 export async function noteControllers(
   context: StepContext,
   controllers: readonly RaidController[],
-): Promise<readonly string[]> {
-  const withDrives = controllers.filter(({ drives }) => drives.length > 0);
-  const ids = [...new Set([...deletedAt(context), ...withDrives.map(({ id }) => id)])];
-  const noted: z.input<typeof NotedControllers> = { deleted_at: ids };
-  if (ids.length > 0) await context.record((tx) => addToOutput(tx, context.step.uuid, noted));
-  return ids;
+): Promise<DeletedAt> {
+  const before = deletedAt(context);
+  const idsOf = (some: readonly RaidController[]): readonly string[] => some.map(({ id }) => id);
+  const ids = [...new Set([...before.ids, ...idsOf(controllers.filter(({ drives }) => drives.length > 0))])];
+  const driveless = [...new Set([...before.driveless, ...idsOf(controllers)])].filter((id) => !ids.includes(id));
+  const noted: z.input<typeof NotedControllers> = { deleted_at: ids, deleted_at_driveless: driveless };
+  if (ids.length + driveless.length > 0) await context.record((tx) => addToOutput(tx, context.step.uuid, noted));
+  return { ids, driveless };
 }
 
-export function deletedAt({ step }: StepContext): readonly string[] {
-  return NotedControllers.safeParse(step.output).data?.deleted_at ?? [];
+export function deletedAt({ step }: Pick<StepContext, 'step'>): DeletedAt {
+  const noted = NotedControllers.safeParse(step.output).data;
+  return { ids: noted?.deleted_at ?? [], driveless: noted?.deleted_at_driveless ?? [] };
 }
 
-/** Whether all of these controllers are shown, or any: one that starts shows neither drives nor volumes. */
-export function areShown(controllers: readonly RaidController[], ids: readonly string[]): boolean {
+/** Whether all controllers with drives are shown, or any: one that starts shows neither drives nor volumes. */
+export function areShown(controllers: readonly RaidController[], { ids }: DeletedAt): boolean {
   return controllers.length > 0 && ids.every((id) => controllers.some((each) => each.id === id));
 }
 

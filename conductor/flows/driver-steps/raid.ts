@@ -240,7 +240,7 @@ async function deleteVolumes(context: StepContext): Promise<ConductorStepOutcome
   const raid = requireOffered(context, (bmc) => bmc.raid);
   const { signal } = context;
   const found = volumesOf(await raid.getControllers({ signal }));
-  const ids = await noteControllers(
+  const at = await noteControllers(
     context,
     found.map(({ controller }) => controller),
   );
@@ -251,20 +251,22 @@ async function deleteVolumes(context: StepContext): Promise<ConductorStepOutcome
   });
   if ('kind' in asked) return asked;
   return shown(context, 'the controllers to show their volumes', async () => {
-    const controllers = await raid.getControllers({ signal });
+    const controllers = await raid.getControllers({ signal, driveless: at.driveless });
     const left = volumesOf(controllers);
-    if (left.length === 0 && (found.length + ids.length === 0 || areShown(controllers, ids)))
-      return () => awaitReset(context);
+    const isNothing = found.length + at.ids.length + at.driveless.length === 0;
+    if (left.length === 0 && (isNothing || areShown(controllers, at))) return () => awaitReset(context);
     const isLate = left.length === 0 || left.some(({ controller }) => isAtWork(context, controller, asked));
     return () => (isLate ? again(context, describeLeft(controllers), asked) : resetMachine(context, awaitDeletion));
   });
 }
 
 async function awaitDeletion(context: StepContext): Promise<ConductorStepOutcome> {
-  const controllers = await requireOffered(context, (bmc) => bmc.raid).getControllers({ signal: context.signal });
+  const at = deletedAt(context);
+  const raid = requireOffered(context, (bmc) => bmc.raid);
+  const controllers = await raid.getControllers({ signal: context.signal, driveless: at.driveless });
   // a BMC that starts shows no controllers, or one after the other, and with them no volumes
   const left = volumesOf(controllers);
-  if (left.length === 0 && areShown(controllers, deletedAt(context))) return awaitReset(context);
+  if (left.length === 0 && areShown(controllers, at)) return awaitReset(context);
   const paths = left.map(({ volume }) => volume.path);
   return (areNextOnes(context, paths) ? again : waiting)(context, describeLeft(controllers));
 }
