@@ -124,9 +124,9 @@ export function redfishFirmware(system: RedfishSystem): FirmwareInterface {
       if (found.state !== 'nothing') return found;
       // after the tasks: what has ended meanwhile shows its version
       const { components, fault } = await readFirmware(system, signal);
-      if (fault) throw fault;
       const now = components.find((each) => each.component === component)?.version;
       if (now && before.version && now !== before.version) return { state: 'another version' };
+      if (fault) throw fault;
       return { state: 'nothing', isShown: found.isShown && now !== null && now === before.version };
     },
     getUpdateProgress: async (task, options) => {

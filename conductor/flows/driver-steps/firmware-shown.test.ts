@@ -1,5 +1,8 @@
-import { expect, test } from 'vitest';
-import { versionNow } from '#conductor/flows/driver-steps/firmware-shown.ts';
+import { describe, expect, test } from 'vitest';
+import type { Done, Update } from '#conductor/flows/driver-steps/firmware-done.ts';
+import { awaitChange, awaitProof, versionNow } from '#conductor/flows/driver-steps/firmware-shown.ts';
+import type { StepContext } from '#conductor/flows/step-context.ts';
+import { AppError } from '#shared/errors/app-error.ts';
 
 const dell = { component: 'Installed-25227-7.00.00__iDRAC.Embedded.1-1', before: '7.00.00' };
 const shown = (...names: readonly (readonly [string, string | null])[]) => new Map(names);
@@ -24,4 +27,52 @@ test.each([
   ['of another item as none', dell, shown(['Installed-159-7.10.30__BIOS.Setup.1-1', '7.10.30']), undefined],
 ])('finds the version %s', (_how, update, versions, version) => {
   expect(versionNow(update, versions)).toBe(version);
+});
+
+describe('an update of a BIOS, at a BMC whose inventory can not be read', () => {
+  const bios: Update = {
+    component: 'bios',
+    before: '1.0',
+    task: null,
+    hasEnded: true,
+    hasOwnEnd: false,
+    hasWord: false,
+    pendingSince: null,
+    lostSince: null,
+    resets: 0,
+    since: 0,
+  };
+  const done: Done = {
+    updates: [bios],
+    begun: null,
+    asked: null,
+    isResetting: false,
+    resetSince: null,
+    wasReset: false,
+  };
+  const contextWith = (version: string) => {
+    const components = [{ component: 'bios', version }];
+    const fault = new AppError('bmc_error', 'no list');
+    const firmware = { getComponents: () => Promise.resolve({ components, fault, mayHide: () => true }) };
+    const context = {
+      bmc: () => ({ firmware }),
+      node: { uuid: 'n' },
+      step: { args: { settings: [{ component: 'bios' }] } },
+      clock: { now: () => new Date(0) },
+      signal: new AbortController().signal,
+    };
+    return context as unknown as StepContext;
+  };
+  const change = { done, updates: [bios], about: 'it', isOver: 'it is over' };
+
+  test('has come where the new version is shown', async () => {
+    expect(await awaitChange(contextWith('2.0'), change)).toBeUndefined();
+    expect(await awaitProof(contextWith('2.0'), done, [bios])).toBeUndefined();
+  });
+
+  test('is waited for while the old one is shown, which says nothing', async () => {
+    const waits = { kind: 'wait', reason: expect.stringContaining('which does not answer now: no list') as string };
+    expect(await awaitChange(contextWith('1.0'), change)).toMatchObject(waits);
+    expect(await awaitProof(contextWith('1.0'), done, [bios])).toMatchObject(waits);
+  });
 });

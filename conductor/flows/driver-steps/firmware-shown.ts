@@ -28,9 +28,10 @@ export async function awaitChange(context: StepContext, change: Change): Promise
   const { done, updates, about, isOver } = change;
   const read = await readShown(context, change);
   if ('kind' in read) return read;
-  const { shown } = read;
+  const { shown, fault } = read;
   const late = updates.filter((update) => !isAnother(update, shown));
   if (late.length === 0) return undefined;
+  if (fault) return unanswered(context, change, fault);
   const lateMs = await countLate(context, done, late);
   // some BMCs name a component by its version: the new one has another name
   const areKnown = late.every(({ component, hasEnded }) => shown.has(component) || hasEnded);
@@ -42,16 +43,18 @@ export async function awaitChange(context: StepContext, change: Change): Promise
   return undefined;
 }
 
-/** Reads the versions that the BMC shows, by component; what says that it does not answer now, where it does not. */
+/**
+ * Reads the versions that the BMC shows, by component; what says that it does not answer now, where it does not. With a
+ * `fault` the new versions are there, but no old one counts.
+ */
 async function readShown(
   context: StepContext,
   change: Pick<Change, 'done' | 'updates' | 'about'>,
-): Promise<({ readonly shown: Shown } & Pick<ShownFirmware, 'mayHide'>) | ConductorStepOutcome> {
+): Promise<({ readonly shown: Shown } & Pick<ShownFirmware, 'fault' | 'mayHide'>) | ConductorStepOutcome> {
   try {
     const firmware = requireOffered(context, (bmc) => bmc.firmware);
     const { components, fault, mayHide } = await firmware.getComponents({ signal: context.signal });
-    if (fault) return unanswered(context, change, fault);
-    return { shown: new Map(components.map(({ component, version }) => [component, version])), mayHide };
+    return { shown: new Map(components.map(({ component, version }) => [component, version])), fault, mayHide };
   } catch (error) {
     return unanswered(context, change, error);
   }
@@ -115,9 +118,10 @@ export async function awaitProof(
   const about = `the BMC to show the new version of ${open.map(({ component }) => component).join(', ')}`;
   const read = await readShown(context, { done, updates: open, about });
   if ('kind' in read) return read;
-  const { shown, mayHide } = read;
+  const { shown, fault, mayHide } = read;
   const late = open.filter((update) => !isShown(update, stated.get(update.component), shown));
   if (late.length === 0) return undefined;
+  if (fault) return unanswered(context, { done, updates: open, about }, fault);
   const hidden = late.find((update) => versionNow(update, shown) === undefined && mayHide(update.component));
   if (hidden) {
     const error = new AppError('unavailable', `a part that may be ${hidden.component} can not be read`);

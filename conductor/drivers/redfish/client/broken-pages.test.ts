@@ -34,6 +34,16 @@ describe.each([
     await bmc.firmware?.requireComponents?.(['nic:NIC.7']);
   });
 
+  test('hides no new version of a BIOS after an update whose answer was lost, and counts no old one', async () => {
+    const bmc = await open();
+    const bios = (await bmc.firmware?.getComponents())?.components.find(({ component }) => component === 'bios');
+    bmc.simulator.inject({ method: 'GET', path: /FirmwareInventory$/, ...fault, times: 99 });
+    const before = { version: '0.9', tasks: null };
+    expect(await bmc.firmware?.findUpdate('bios', before)).toEqual({ state: 'another version' });
+    const same = { version: bios?.version ?? null, tasks: null };
+    await expect(bmc.firmware?.findUpdate('bios', same)).rejects.toMatchObject({ name: 'AppError' });
+  });
+
   test('leaves the other sensors, and of none at all is an error', async () => {
     const bmc = await open();
     const all = await bmc.management.getSensors?.();
