@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { BiosProgress } from '#conductor/drivers/interfaces.ts';
 import { rememberInBandSettings } from '#conductor/flows/bmc/bios-store.ts';
 import { describeOpen, lookAtNotedTask, notedTask, noteTask } from '#conductor/flows/bmc/bios-task.ts';
-import { ramdiskIsUp, resetMachine } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
+import { hasCalledIn, ramdiskIsUp, resetMachine } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
 import { runAgentStep } from '#conductor/flows/conductor-steps/run-agent-step.ts';
 import {
   ApplyArgs,
@@ -142,7 +142,13 @@ async function resumeReset(
   const areOthers = noted?.settings_before !== undefined && digestOf(values) !== noted.settings_before;
   if (isSaid || areOthers) return finishSettings(context);
   const why = 'no task of the BMC tells whether they were reset';
-  return waiting(context, `the BMC to show other BIOS settings than before: ${why}`, staleMs);
+  const hasBooted = (await ramdiskIsUp(context)) && hasCalledIn(context);
+  return waiting(
+    context,
+    `the BMC to show other BIOS settings than before: ${why}`,
+    // a machine that starts with other settings may take longer for that alone
+    hasBooted ? staleMs : undefined,
+  );
 }
 
 function digestOf(values: BiosProgress['values']): string {
