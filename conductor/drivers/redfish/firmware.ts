@@ -83,16 +83,16 @@ export function redfishFirmware(system: RedfishSystem): FirmwareInterface {
       return { components: shown, fault, mayHide };
     },
     requireComponents: async (names, options) => {
-      const { components, unread } = await readFirmware(system, callDeadline(options, inventoryTimeoutMs).signal);
-      if (unread.length > 0) return;
-      for (const name of names) requireComponent({ components, unread }, name, `update ${name} at ${client.origin}`);
+      const read = await readFirmware(system, callDeadline(options, inventoryTimeoutMs).signal);
+      if (read.unread.length > 0) return;
+      for (const name of names) requireComponent(read, name, `update ${name} at ${client.origin}`);
     },
     startUpdate: async ({ component, url, mustPush }, withFile, options) => {
       const { signal } = callDeadline(options, startTimeoutMs);
       const what = `update ${component} at ${client.origin}`;
-      const { components, unread, ways, makers } = await readFirmware(system, signal);
-      const found = requireComponent({ components, unread }, component, what);
-      const way = wayOf(ways, { mustPush, found }, what);
+      const read = await readFirmware(system, signal);
+      const found = requireComponent(read, component, what);
+      const way = wayOf(read.ways, { mustPush, found }, what);
       const limits = { timeoutMs: startTimeoutMs, signal };
       const before = { version: found.version, tasks: await readTaskPaths(client, signal) };
       return underTitle(what, async () => {
@@ -111,7 +111,7 @@ export function redfishFirmware(system: RedfishSystem): FirmwareInterface {
       }
       async function pushed(file: string): Promise<RedfishAnswer> {
         await options?.beforeAsking?.(before);
-        const push = { path: way.path, file, forms: pushForms(found, makers) };
+        const push = { path: way.path, file, forms: pushForms(found, read.makers) };
         return way.kind === 'form' ? pushForm(system, push, limits) : pushRaw(system, push, limits);
       }
     },
@@ -137,16 +137,14 @@ export function redfishFirmware(system: RedfishSystem): FirmwareInterface {
   };
 }
 
-function requireComponent(
-  { components, unread }: Pick<Read, 'components' | 'unread'>,
-  name: string,
-  what: string,
-): Found {
+/** @throws AppError `invalid_argument` for what the BMC does not have, `unavailable` for what may be a part that can't be read */
+function requireComponent({ components, unread, mayHide }: Read, name: string, what: string): Found {
   const found = components.find(({ component }) => component === name);
   if (found) return found;
   const known = components.map(({ component }) => component).join(', ');
   const lost = unread.length === 0 ? '' : `, and could not be read: ${unread.join(', ')}`;
-  throw new AppError('invalid_argument', `${what}: the BMC has no such component; it has ${known || 'none'}${lost}`);
+  const code = mayHide(name) ? 'unavailable' : 'invalid_argument';
+  throw new AppError(code, `${what}: the BMC has no such component; it has ${known || 'none'}${lost}`);
 }
 
 interface Way {

@@ -34,6 +34,17 @@ describe.each([
     await bmc.firmware?.requireComponents?.(['nic:NIC.7']);
   });
 
+  test('does not refuse the update of what it may hide: that is asked for again', async () => {
+    const bmc = await open();
+    const update = { component: 'NIC.Slot.1', url: 'http://192.0.2.7/nic.bin', mustPush: false };
+    const begin = () => bmc.firmware?.startUpdate(update, () => Promise.reject(new Error('no image is sent')));
+    bmc.simulator.inject({ method: 'GET', path: /FirmwareInventory$/, ...fault, times: 99 });
+    await expect(begin()).rejects.toMatchObject({ code: 'unavailable', retryable: true });
+    bmc.simulator.clearFaults();
+    bmc.simulator.inject({ method: 'POST', path: /SimpleUpdate$/, status: 202 });
+    expect(await begin()).toMatchObject({ before: expect.any(String) as string });
+  });
+
   test('hides no new version of a BIOS after an update whose answer was lost, and counts no old one', async () => {
     const bmc = await open();
     const bios = (await bmc.firmware?.getComponents())?.components.find(({ component }) => component === 'bios');
