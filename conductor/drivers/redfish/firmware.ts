@@ -138,8 +138,11 @@ export function redfishFirmware(system: RedfishSystem): FirmwareInterface {
 }
 
 /** @throws AppError `invalid_argument` for what the BMC does not have, `unavailable` for what may be a part that can't be read */
-function requireComponent({ components, unread, mayHide }: Read, name: string, what: string): Found {
+function requireComponent({ components, unread, mayHide, fault }: Read, name: string, what: string): Found {
   const found = components.find(({ component }) => component === name);
+  // an image for one item is never sent without it
+  const hidesItem = found?.item === undefined && found?.known === undefined ? fault : undefined;
+  if (found && hidesItem) throw new AppError('unavailable', `${what}: its item can't be read`, { cause: hidesItem });
   if (found) return found;
   const known = components.map(({ component }) => component).join(', ');
   const lost = unread.length === 0 ? '' : `, and could not be read: ${unread.join(', ')}`;

@@ -34,6 +34,16 @@ describe.each([
     await bmc.firmware?.requireComponents?.(['nic:NIC.7']);
   });
 
+  test('has no image sent for a card whose item it may hide', async () => {
+    const bmc = await open();
+    const update = { component: 'nic:NIC.Slot.1', url: 'http://192.0.2.7/nic.bin', mustPush: false };
+    bmc.simulator.inject({ method: 'GET', path: /FirmwareInventory$/, ...fault, times: 99 });
+    bmc.simulator.inject({ method: 'POST', path: /SimpleUpdate$/, status: 202 });
+    const begin = bmc.firmware?.startUpdate(update, () => Promise.reject(new Error('no image is sent')));
+    await expect(begin).rejects.toMatchObject({ code: 'unavailable', retryable: true });
+    expect(asked(bmc, /SimpleUpdate$/)).toBe(0);
+  });
+
   test('does not refuse the update of what it may hide: that is asked for again', async () => {
     const bmc = await open();
     const update = { component: 'NIC.Slot.1', url: 'http://192.0.2.7/nic.bin', mustPush: false };
