@@ -1,7 +1,11 @@
 import { describe, expect, test } from 'vitest';
+import type { ShownFirmware } from '#conductor/drivers/interfaces.ts';
+import { firmwareUpdate } from '#conductor/flows/driver-steps/firmware.ts';
 import type { Done, Update } from '#conductor/flows/driver-steps/firmware-done.ts';
 import { awaitChange, awaitProof, versionNow } from '#conductor/flows/driver-steps/firmware-shown.ts';
 import type { StepContext } from '#conductor/flows/step-context.ts';
+import type { Transaction } from '#conductor/kernel/db/open.ts';
+import { sendBy } from '#conductor/kernel/db/query/statement.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const dell = { component: 'Installed-25227-7.00.00__iDRAC.Embedded.1-1', before: '7.00.00' };
@@ -74,5 +78,61 @@ describe('an update of a BIOS, at a BMC whose inventory can not be read', () => 
     const waits = { kind: 'wait', reason: expect.stringContaining('which does not answer now: no list') as string };
     expect(await awaitChange(contextWith('1.0'), change)).toMatchObject(waits);
     expect(await awaitProof(contextWith('1.0'), done, [bios])).toMatchObject(waits);
+  });
+});
+
+describe('an update whose task never answers anything but an error', () => {
+  const resume = (version: string, hasWord: boolean) => {
+    const components = [{ component: 'bmc', version }];
+    const shown: ShownFirmware = { components, fault: undefined, mayHide: () => false };
+    const firmware = {
+      getUpdateProgress: () => Promise.reject(new AppError('bmc_error', 'no right', { details: { status: 403 } })),
+      getComponents: () => Promise.resolve(shown),
+    };
+    const update: Update = {
+      component: 'bmc',
+      before: '1.0',
+      task: '/redfish/v1/TaskService/Tasks/7',
+      hasEnded: false,
+      hasOwnEnd: false,
+      hasWord,
+      pendingSince: null,
+      lostSince: null,
+      resets: 0,
+      since: 0,
+    };
+    const db = sendBy({} as Transaction, () => Promise.resolve({ rows: [] }));
+    const context = {
+      db,
+      bmc: () => ({ firmware }),
+      node: { uuid: 'n' },
+      flow: { uuid: 'f' },
+      step: {
+        uuid: 's',
+        interface: 'firmware',
+        args: { settings: [{ component: 'bmc', url: 'http://192.0.2.7/bmc.bin' }] },
+        output: { updates: [update], wasReset: false },
+      },
+      clock: { now: () => new Date(0) },
+      ask: <T>(wanted: Promise<T>) => wanted,
+      record: () => Promise.resolve(),
+      signal: new AbortController().signal,
+    };
+    return firmwareUpdate.resume?.(context as unknown as StepContext);
+  };
+
+  test('has come where another version is shown', async () => {
+    expect(await resume('2.0', false)).toMatchObject({
+      kind: 'done',
+      output: { firmware: [{ before: '1.0', after: '2.0' }] },
+    });
+  });
+
+  test.each([
+    ['the version of before is shown', '1.0', false],
+    ['it has told its state before', '2.0', true],
+  ])('is waited for while %s', async (_what, version, hasWord) => {
+    const reason = expect.stringContaining('which does not answer now: no right') as string;
+    expect(await resume(version, hasWord)).toMatchObject({ kind: 'wait', reason });
   });
 });

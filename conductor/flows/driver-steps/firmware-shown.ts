@@ -43,6 +43,15 @@ export async function awaitChange(context: StepContext, change: Change): Promise
   return undefined;
 }
 
+/** Whether the BMC shows another version of each than before; not where it does not answer now. */
+export async function areOthersShown(
+  context: StepContext,
+  change: Pick<Change, 'done' | 'updates' | 'about'>,
+): Promise<boolean> {
+  const read = await readShown(context, change);
+  return !('kind' in read) && change.updates.every((update) => isAnother(update, read.shown));
+}
+
 /**
  * Reads the versions that the BMC shows, by component; what says that it does not answer now, where it does not. With a
  * `fault` the new versions are there, but no old one counts.

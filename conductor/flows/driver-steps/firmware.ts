@@ -13,6 +13,7 @@ import {
   untilReset,
 } from '#conductor/flows/driver-steps/firmware-done.ts';
 import {
+  areOthersShown,
   awaitChange,
   awaitProof,
   noteLost,
@@ -156,11 +157,13 @@ async function awaitEnd(context: StepContext, done: Done, update: Update): Promi
       signal: context.signal,
     });
   } catch (error) {
+    const change = { done, updates: [update], about };
+    // a place that has never told a task's state may be no task's
+    if (!update.hasWord && (await areOthersShown(context, change))) return undefined;
     // a BMC that restarts answers anything, or nothing: only the task's own word ends the update
-    return unanswered(context, { done, updates: [update], about }, error);
+    return unanswered(context, change, error);
   }
   if (progress.state === 'unclear') {
-    // a place that has never told a task's state may be no task's
     if (!update.hasWord) return awaitVersion(context, done, update);
     const error = new AppError('unavailable', `what it answers of ${update.task} has no state of a task in it`);
     return unanswered(context, { done, updates: [update], about }, error);
