@@ -92,12 +92,12 @@ export function saysEnd(body: unknown): boolean {
   return saysSuccess(body) && !isBad && (all.length === 0 || all.some(isEnd));
 }
 
-/** Pattern of words for an end, in ids and in texts; of those for a part of the work, or for what has not ended. */
+/** Pattern of words for an end, in ids and in texts; of those for a part of the work, or for what has not ended, or not well. */
 const endWords =
   /(succe(ss|eded)|successful(ly)?|completed?(ok|warning)?|ended|finished|done|applied|installed|updated)$/i;
 const endText = /\b(completed|ended|finished|succeeded|updated|installed|applied|done)\b/i;
 const partWords =
-  /partial|transfer|upload|download|verif|validat|stag(e|ing)|prepar|not|\bun|incomplete|progress|\bwill\b|\bafter\b|until|schedul|\d ?%/i;
+  /partial|transfer|upload|download|verif|validat|stag(e|ing)|prepar|not|\bun|incomplete|progress|\bwill\b|\bafter\b|until|schedul|\d ?%|fail|error|abort|cancel|reject/i;
 
 function namesEnd({ MessageId, Message: text }: Info): boolean {
   const name = MessageId?.split(/[.:]/).at(-1) ?? '';

@@ -133,6 +133,9 @@ test.each<[string, object]>([
   ['that it is partly done', news('Maker.1.0.PartialSuccess')],
   ['what is to come', news('Maker.1.0.Info', 'The firmware will be updated.')],
   ['words alone', news(undefined, 'Update in progress')],
+  ['that it ended with an error', news('Maker.1.0.UpdateEnded', 'The update has ended with an error.')],
+  ['that it completed, and failed', news('Maker.1.0.Info', 'Update completed: failed.')],
+  ['that it is done, by cancelling it', news('Maker.1.0.Cancelled', 'Done.')],
   ['success that is critical', messages({ ...success, Severity: 'Critical' })],
   ['success and what is no message', { error: { code: 'Base.1.8.Success', '@Message.ExtendedInfo': 'flash failed' } }],
   [
