@@ -87,6 +87,7 @@ export const coreTests: readonly CoreTest[] = [
   // disks
   { file: 'system/write-image.test.ts', proves: 'the image writer on block devices' },
   { file: 'system/image-tables.test.ts', proves: 'images that do not fit the disk are refused before it is touched' },
+  { file: 'system/oci-registry.test.ts', proves: "images from OCI registries, by Debian's registry and skopeo" },
   { file: 'system/image-neighbours.test.ts', proves: 'machines that send each other the image that they deploy' },
   { file: 'system/write-partition-image.test.ts', proves: 'partition images on block devices' },
   { file: 'system/grub-reads.test.ts', proves: "root file systems that GRUB can't read are refused, by Debian's GRUB" },
