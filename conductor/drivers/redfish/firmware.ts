@@ -140,9 +140,8 @@ export function redfishFirmware(system: RedfishSystem): FirmwareInterface {
 /** @throws AppError `invalid_argument` for what the BMC does not have, `unavailable` for what may be a part that can't be read */
 function requireComponent({ components, unread, mayHide, fault }: Read, name: string, what: string): Found {
   const found = components.find(({ component }) => component === name);
-  // an image for one item is never sent without it
-  const hidesItem = found?.item === undefined && found?.known === undefined ? fault : undefined;
-  if (found && hidesItem) throw new AppError('unavailable', `${what}: its item can't be read`, { cause: hidesItem });
+  // an image for an item is never sent without it, which AMI has for BIOS and BMC, too
+  if (found && fault) throw new AppError('unavailable', `${what}: its item can't be read`, { cause: fault });
   if (found) return found;
   const known = components.map(({ component }) => component).join(', ');
   const lost = unread.length === 0 ? '' : `, and could not be read: ${unread.join(', ')}`;
