@@ -62,8 +62,6 @@ interface Ways {
   readonly rawPath: string | undefined;
   /** Targets that somebody has left `HttpPushUri` set up for. */
   readonly rawTargets: readonly string[];
-  /** Why the update service can't be read now. */
-  readonly fault: AppError | undefined;
 }
 
 /** The versions of BIOS, BMC and inventory, and the update by `SimpleUpdate` (DMTF UpdateService, SoftwareInventory). */
@@ -117,8 +115,8 @@ export function redfishFirmware(system: RedfishSystem): FirmwareInterface {
     },
     findUpdate: async (component, before, options) => {
       const { signal } = callDeadline(options, inventoryTimeoutMs);
-      const { ways } = await readUpdateService(client, signal);
-      if (ways.fault) throw ways.fault;
+      const { ways, unread } = await readUpdateService(client, signal);
+      for (const { error } of unread) throw error;
       const places = [ways.fetchPath, ways.formPath, ways.rawPath];
       const found = await findTask(client, { before: before.tasks, places }, signal);
       if (found.state !== 'nothing') return found;
@@ -154,13 +152,12 @@ interface Way {
   readonly path: string;
 }
 
-/** @throws AppError the `fault`; `not_supported` for a BMC that takes it in none of the ways, or not in the way that is asked for */
+/** @throws AppError `not_supported` for a BMC that takes it in none of the ways, or not in the way that is asked for */
 function wayOf(
-  { fetchPath, formPath, rawPath, rawTargets, fault }: Ways,
+  { fetchPath, formPath, rawPath, rawTargets }: Ways,
   { mustPush, found }: { readonly mustPush: boolean; readonly found: Found },
   what: string,
 ): Way {
-  if (fault) throw fault;
   if (fetchPath !== undefined && !mustPush) return { kind: 'fetch', path: fetchPath };
   if (formPath !== undefined) return { kind: 'form', path: formPath };
   if (rawPath !== undefined && found.item === undefined && rawTargets.length === 0)
@@ -253,7 +250,6 @@ async function readUpdateService(client: RedfishClient, signal: AbortSignal) {
     fetchPath: updates?.Actions?.['#UpdateService.SimpleUpdate']?.target,
     formPath: updates?.MultipartHttpPushUri || undefined,
     rawPath: updates?.HttpPushUri || undefined,
-    fault: faultOf(unread),
     rawTargets: updates?.HttpPushUriTargetsBusy ? ['an update of its own'] : (updates?.HttpPushUriTargets ?? []),
   };
   return { root, inventory: updates?.FirmwareInventory?.['@odata.id'], ways, unread };
