@@ -3,10 +3,10 @@ import { callDeadline } from '#conductor/drivers/call-deadline.ts';
 import type { FirmwareComponent, FirmwareInterface } from '#conductor/drivers/interfaces.ts';
 import type { RedfishClient } from '#conductor/drivers/redfish/client/client.ts';
 import {
-  faultOf,
   readEach,
   readMember,
   readShownPaths,
+  requireRead,
   type Unread,
   unlessUnread,
 } from '#conductor/drivers/redfish/client/collection.ts';
@@ -116,7 +116,7 @@ export function redfishFirmware(system: RedfishSystem): FirmwareInterface {
     findUpdate: async (component, before, options) => {
       const { signal } = callDeadline(options, inventoryTimeoutMs);
       const { ways, unread } = await readUpdateService(client, signal);
-      for (const { error } of unread) throw error;
+      requireRead(unread);
       const places = [ways.fetchPath, ways.formPath, ways.rawPath];
       const found = await findTask(client, { before: before.tasks, places }, signal);
       if (found.state !== 'nothing') return found;
@@ -228,7 +228,7 @@ async function readFirmware(system: RedfishSystem, signal: AbortSignal): Promise
   return {
     components: [...components, ...nics],
     unread: [...unreadManagers, ...places, ...parts].map(({ path }) => path),
-    fault: faultOf(unreadInventory),
+    fault: unreadInventory[0]?.error,
     mayHide: (name) =>
       places.length > 0 ||
       (name === 'bmc' && unreadManagers.length > 0) ||

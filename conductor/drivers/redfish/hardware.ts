@@ -6,6 +6,7 @@ import {
   readMember,
   readMembers,
   readShownPaths,
+  requireRead,
   type Unread,
   unlessUnread,
 } from '#conductor/drivers/redfish/client/collection.ts';
@@ -69,7 +70,7 @@ export function redfishEventLog(system: RedfishSystem): Pick<ManagementInterface
           return entries.map(entryOf).toSorted(byTime).slice(-newest);
         }
       }
-      for (const { error } of unread) throw error;
+      requireRead(unread);
       throw new AppError('not_supported', `the BMC at ${client.origin} shows no system event log`);
     },
   };
@@ -78,7 +79,7 @@ export function redfishEventLog(system: RedfishSystem): Pick<ManagementInterface
 async function readEntries(client: RedfishSystem['client'], first: string, signal: AbortSignal) {
   const { read: members, unread } = await readMembers(client, first, Member, signal);
   // of a log that can't be read nobody knows that it is empty
-  if (members.length === 0) for (const { error } of unread) throw error;
+  if (members.length === 0) requireRead(unread);
   const isLink = (member: Member): boolean => Object.keys(member).every((key) => key === '@odata.id');
   const links = members.filter(isLink);
   const read = links.length > maxLinks ? [...links.slice(0, maxLinks / 2), ...links.slice(-maxLinks / 2)] : links;
@@ -156,14 +157,13 @@ export function redfishSensors(system: RedfishSystem): Pick<ManagementInterface,
       const places = (await system.read(signal)).data.Links?.Chassis ?? [];
       const found: SensorReading[] = [];
       const paths = places.map((place) => place['@odata.id']);
-      const { read, unread: lost } = await readEach(client, paths, Chassis, signal);
-      const unread = [...lost];
+      const { read, unread } = await readEach(client, paths, Chassis, signal);
+      const ask: Ask = { client, signal, unread: [...unread] };
       for (const { data } of read) {
-        const all: Ask = { client, signal, unread };
-        const old = [...(await thermal(all, data.Thermal)), ...(await power(all, data.Power))];
-        found.push(...(old.length > 0 ? old : await sensors(all, data.Sensors)));
+        const old = [...(await thermal(ask, data.Thermal)), ...(await power(ask, data.Power))];
+        found.push(...(old.length > 0 ? old : await sensors(ask, data.Sensors)));
       }
-      if (found.length === 0) for (const { error } of unread) throw error;
+      if (found.length === 0) requireRead(ask.unread);
       return nameApart(found.slice(0, maxSensors));
     },
   };

@@ -126,10 +126,9 @@ export async function unlessUnread<T>(
   }
 }
 
-/** Gives the error of one part that can't be read; `undefined` = there is none. */
-export function faultOf(unread: readonly Unread[]): AppError | undefined {
-  for (const { error } of unread) return error;
-  return undefined;
+/** @throws AppError the error of the first part that can't be read */
+export function requireRead([first]: readonly Unread[]): void {
+  if (first) throw first.error;
 }
 
 /** Reads one of several in a time of its own. */
@@ -186,7 +185,7 @@ async function readWhole(
   signal: AbortSignal,
 ): Promise<Collection<z.infer<typeof Reference>>> {
   const found = await readCollection(client, first, Reference, signal);
-  for (const { error } of found.unread) throw error;
+  requireRead(found.unread);
   return found;
 }
 
@@ -211,19 +210,17 @@ async function readCollection<Member>(
   const links = new Set<string>();
   const pages = new Set<string>();
   const unread: Unread[] = [];
-  const readPage = (path: string): Promise<z.infer<typeof Page>> => {
+  const readPage = async (path: string): Promise<z.infer<typeof Page>> => {
     if (pages.has(path)) throw new AppError('bmc_error', `${first} at ${origin} leads back to its page ${path}`);
     if (pages.size === maxPages) throw new AppError('bmc_error', `${first} at ${origin} has over ${maxPages} pages`);
     pages.add(path);
-    return readResource(client, path, Page, signal).then(({ data }) => data);
+    return (await readResource(client, path, Page, signal)).data;
   };
   let count: number | undefined;
   for (let path: string | undefined = first; path !== undefined; ) {
     const at: string = path;
-    const isFirst = at === first && pages.size === 0;
-    const page = isFirst
-      ? await readPage(at)
-      : await unlessUnread(client, at, unread, signal, async () => readPage(at));
+    const isFirst = pages.size === 0;
+    const page = await (isFirst ? readPage(at) : unlessUnread(client, at, unread, signal, () => readPage(at)));
     if (!page) break;
     const own = (page.Members ?? []).map((each) => ({ each, link: Reference.safeParse(each).data?.['@odata.id'] }));
     // of what a page shows again only what has no link may be another

@@ -5,6 +5,7 @@ import type { RedfishClient } from '#conductor/drivers/redfish/client/client.ts'
 import {
   readAllMemberPaths,
   readEach,
+  requireRead,
   type Unread,
   unlessUnread,
 } from '#conductor/drivers/redfish/client/collection.ts';
@@ -160,7 +161,7 @@ export async function managerPaths(system: RedfishSystem, signal: AbortSignal): 
 export async function readManager(system: RedfishSystem, signal: AbortSignal): Promise<Resource<Manager>> {
   const { bmc, paths, unread } = await findManager(system, signal);
   if (bmc) return bmc;
-  if (unread[0]) throw unread[0].error;
+  requireRead(unread);
   const named =
     paths.length === 0 ? 'names no manager' : `names ${paths.join(', ')}, and which is its BMC it doesn't say`;
   throw new AppError('not_supported', `the system at ${system.client.origin} ${named}`);
