@@ -82,3 +82,11 @@ test('a drive that a BMC says nothing of is not empty: neither nothing to eject 
   bmc.simulator.clearFaults();
   expect(await bmc.virtualMedia?.list()).toMatchObject([{ image: ours }]);
 });
+
+test('drives of a list whose page leads back to itself are there, though not all may be', async () => {
+  const bmc = await rig({ clock: createInstantClock() });
+  const place = '/redfish/v1/Managers/1/VirtualMedia';
+  const body = { Members: [{ '@odata.id': `${place}/CD` }], 'Members@odata.nextLink': place };
+  bmc.simulator.inject({ method: 'GET', path: /VirtualMedia$/, body, times: Number.POSITIVE_INFINITY });
+  expect(await bmc.virtualMedia?.list()).toHaveLength(1);
+});

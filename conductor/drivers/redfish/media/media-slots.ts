@@ -101,8 +101,7 @@ export async function readSlots(system: RedfishSystem, signal: AbortSignal): Pro
     try {
       return await read();
     } catch (error) {
-      const status = httpStatusOf(error);
-      if (status === 404 || status === 410) return undefined;
+      if (isGone(error)) return undefined;
       const fault = await faultOfPart(client, error, signal);
       if (fault === undefined) throw error;
       unread.push(fault);
@@ -112,14 +111,9 @@ export async function readSlots(system: RedfishSystem, signal: AbortSignal): Pro
   const slotsAt = async (place: string | undefined): Promise<readonly MediaSlot[]> => {
     if (place === undefined) return [];
     const slots: MediaSlot[] = [];
-    const members = await unlessBad(async () => {
-      const paths = await readShownPaths(client, place, signal);
-      // a collection that isn't there is none
-      for (const { error } of paths.unread.filter(({ path }) => path === place)) throw error;
-      unread.push(...paths.unread.map(({ error }) => error));
-      return paths.read;
-    });
-    if (!members) return slots;
+    const { read: members, unread: lost } = await readShownPaths(client, place, signal);
+    // a collection that isn't there is none
+    unread.push(...lost.filter((part) => part.path !== place || !isGone(part.error)).map(({ error }) => error));
     for (const member of members) {
       const slot = await unlessBad(() => readMember(client, member, VirtualMedia, signal));
       if (slot && saysAnything(slot.data)) slots.push(slot);
@@ -144,6 +138,10 @@ export async function readSlots(system: RedfishSystem, signal: AbortSignal): Pro
   }
   const lack = managers.length === 0 ? 'shows no virtual CD drive and no manager' : 'has no virtual CD drive';
   throw new AppError('not_supported', `${where} ${lack}; set boot_interface to 'ipxe' and enable PXE at a port`);
+}
+
+function isGone(error: unknown): boolean {
+  return [404, 410].includes(httpStatusOf(error) ?? 0);
 }
 
 function forCds(slots: readonly MediaSlot[], machine: ComputerSystem): readonly MediaSlot[] {
