@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { BmcSession, SessionRecord } from '#conductor/drivers/bmc-session.ts';
-import { ownPath } from '#conductor/drivers/redfish/client/own-path.ts';
+import { barePath, ownPath } from '#conductor/drivers/redfish/client/own-path.ts';
 import { orUndefined } from '#conductor/drivers/redfish/client/schemas.ts';
 import type { RedfishAnswer, Transport } from '#conductor/drivers/redfish/client/transport.ts';
 import type { Log } from '#shared/log.ts';
@@ -22,12 +22,12 @@ const ShownSession = z.looseObject({ UserName: orUndefined(z.string()) });
  */
 export function sessionPath({ headers, body }: RedfishAnswer, sessions: string, origin: string): string | undefined {
   const made = MadeSession.safeParse(body).data;
-  const collection = bare(ownPath(sessions, origin) ?? sessions);
+  const collection = barePath(ownPath(sessions, origin) ?? sessions);
   const byId = made?.Id ? `${collection}/${encodeURIComponent(made.Id)}` : undefined;
   const links = [headers['location'], made?.['@odata.id'], byId].map((link) => link?.trim());
   const paths = links.map((link) => (link ? ownPath(link, origin) : undefined));
   // what is above a session is none
-  return paths.find((path) => path !== undefined && !`${collection}/`.startsWith(`${bare(path)}/`));
+  return paths.find((path) => path !== undefined && !`${collection}/`.startsWith(`${barePath(path)}/`));
 }
 
 interface EndOptions {
@@ -112,8 +112,4 @@ async function remove(
     log.debug({ err: error, bmc: origin }, 'Redfish session could not be ended');
     return undefined;
   }
-}
-
-function bare(path: string): string {
-  return path.replace(/\?.*$/, '').replace(/\/+$/, '');
 }

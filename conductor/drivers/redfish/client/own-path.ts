@@ -12,6 +12,11 @@ export function ownPath(link: string, base: string): string | undefined {
   return `/${url.pathname.replace(/^\/+/, '')}${url.search}`;
 }
 
+/** Cuts query and last slashes off a path, so that paths of one resource can be compared. */
+export function barePath(path: string): string {
+  return path.replace(/\?.*$/, '').replace(/\/+$/, '');
+}
+
 /** The name of a resource among its siblings: the last part of its path. */
 export function idInPath(path: string): string {
   return path.replace(/\/$/, '').split('/').at(-1) ?? '';

@@ -1,6 +1,7 @@
 import { stoppedError } from '#conductor/drivers/call-deadline.ts';
 import { triesLater } from '#conductor/drivers/redfish/client/errors.ts';
 import { saysNothing } from '#conductor/drivers/redfish/client/message-meaning.ts';
+import { barePath } from '#conductor/drivers/redfish/client/own-path.ts';
 import type { SendOpen } from '#conductor/drivers/redfish/client/sessions.ts';
 import {
   isBrokenJson,
@@ -95,7 +96,7 @@ export function createSender(transport: Transport, options: SenderOptions): Send
 /** Whether it is the service root in the place of something else, as web servers lead there who is not logged in. */
 function isRootInPlace(asked: string, { body }: RedfishAnswer): boolean {
   const type = typeof body === 'object' && body !== null && '@odata.type' in body ? String(body['@odata.type']) : '';
-  return type.startsWith('#ServiceRoot.') && !/^\/redfish\/v1\/?$/.test(pathOf(asked));
+  return type.startsWith('#ServiceRoot.') && barePath(asked) !== '/redfish/v1';
 }
 
 /** Repeats what a BMC refuses only for now, for as long as the call may take: its deadline is the operator's. */
@@ -120,10 +121,6 @@ function patient(
       log.debug({ bmc: origin, method, path, status }, 'the BMC is not ready; trying again');
     }
   };
-}
-
-function pathOf(path: string): string {
-  return path.replace(/\?.*$/, '');
 }
 
 function bare(path: string): string {

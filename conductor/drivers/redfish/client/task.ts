@@ -3,7 +3,7 @@ import { stoppedError } from '#conductor/drivers/call-deadline.ts';
 import type { RedfishClient } from '#conductor/drivers/redfish/client/client.ts';
 import { httpStatusOf } from '#conductor/drivers/redfish/client/errors.ts';
 import { isWithoutContent, saysNothing } from '#conductor/drivers/redfish/client/message-meaning.ts';
-import { ownPath } from '#conductor/drivers/redfish/client/own-path.ts';
+import { barePath, ownPath } from '#conductor/drivers/redfish/client/own-path.ts';
 import { Reference, Task } from '#conductor/drivers/redfish/client/schemas.ts';
 import { isOpen, lookAtAnswer, lookAtTask, type TaskLook } from '#conductor/drivers/redfish/client/task-states.ts';
 import type { RedfishAnswer } from '#conductor/drivers/redfish/client/transport.ts';
@@ -76,13 +76,12 @@ export async function finishTask(
  * changed: that itself, or the one that has the action.
  */
 function isResult(next: RedfishAnswer, { asked }: RedfishAnswer, origin: string): boolean {
-  const bare = (path: string) => path.replace(/\?.*$/, '').replace(/\/+$/, '');
-  const place = bare((asked ?? '').replace(/\/Actions\/.*$/, ''));
+  const place = barePath((asked ?? '').replace(/\/Actions\/.*$/, ''));
   const { '@odata.id': link, error } = Resource.safeParse(next.body).data ?? {};
   const made = next.status === 201 && next.body === undefined ? next.headers['location'] : link;
   const path = made === undefined || error !== undefined ? undefined : ownPath(made, origin);
   if (place === '' || path === undefined || isWithoutContent(next.body)) return false;
-  return bare(path) === place || bare(path).startsWith(`${place}/`);
+  return `${barePath(path)}/`.startsWith(`${place}/`);
 }
 
 const Resource = Reference.extend({ error: z.unknown().optional() });
