@@ -4,7 +4,7 @@ import { readAllMemberPaths, readEach, readShownPaths } from '#conductor/drivers
 import { httpStatusOf } from '#conductor/drivers/redfish/client/errors.ts';
 import { idInPath } from '#conductor/drivers/redfish/client/own-path.ts';
 import { readResource } from '#conductor/drivers/redfish/client/resource.ts';
-import { orUndefined, Reference } from '#conductor/drivers/redfish/client/schemas.ts';
+import { orUndefined, Reference, Status } from '#conductor/drivers/redfish/client/schemas.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/client/system.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -13,18 +13,18 @@ import { AppError } from '#shared/errors/app-error.ts';
 const References = orUndefined(z.array(Reference));
 const Texts = orUndefined(z.array(z.string()));
 
+const StorageController = z.looseObject({ SupportedRAIDTypes: Texts });
+
 const Storage = z.looseObject({
   Id: orUndefined(z.string()),
   Drives: References,
   Volumes: orUndefined(Reference),
-  StorageControllers: orUndefined(z.array(z.looseObject({ SupportedRAIDTypes: Texts }))),
-  Status: orUndefined(z.looseObject({ State: orUndefined(z.string()) })),
+  StorageControllers: orUndefined(z.array(StorageController)),
+  Status: orUndefined(Status),
   /** In place of the list since Storage 1.13. */
   Controllers: orUndefined(Reference),
 });
 type Storage = z.infer<typeof Storage>;
-
-const StorageController = z.looseObject({ SupportedRAIDTypes: Texts });
 
 const Identifiers = orUndefined(
   z.array(z.looseObject({ DurableName: orUndefined(z.string()), DurableNameFormat: orUndefined(z.string()) })),
@@ -39,7 +39,7 @@ const Drive = z.looseObject({
   Manufacturer: orUndefined(z.string()),
   SerialNumber: orUndefined(z.string()),
   Identifiers,
-  Status: orUndefined(z.looseObject({ State: orUndefined(z.string()) })),
+  Status: orUndefined(Status),
 });
 type Drive = z.infer<typeof Drive>;
 
