@@ -35,23 +35,25 @@ interface EndOptions {
   readonly sessions?: SessionRecord | undefined;
 }
 
-/** Ends one client's sessions that are not used any more; no failure is the caller's. */
+/** Ends one client's sessions that are not used any more. No failure of it is thrown. */
 export function createEndings(transport: Transport, options: EndOptions) {
-  let ending: Promise<unknown> = Promise.resolve();
+  let ending: Promise<void> = Promise.resolve();
   /** Sessions that their own token did not end. */
   const replaced = new Set<BmcSession>();
+  const follow = (work: Promise<void>): void => void (ending = ending.then(() => work));
   const end = async (session: Session): Promise<void> => {
     if (!(await endSession(session, transport, options)) && session.place) replaced.add(session.place);
   };
   return {
-    end: (session: Session): void => void (ending = Promise.all([ending, end(session)])),
+    end: (session: Session): void => follow(end(session)),
     /** Ends what is left of others by the token of this one. */
     endReplacedBy: (made: Session): void => {
       const old = [...replaced];
       replaced.clear();
-      ending = Promise.all(old.map((place) => endReplaced(place, made, transport, options)));
+      for (const place of old) follow(endReplaced(place, made, transport, options));
     },
-    settled: async (): Promise<void> => void (await ending),
+    /** Waits for all that have begun. */
+    settled: (): Promise<void> => ending,
   };
 }
 
