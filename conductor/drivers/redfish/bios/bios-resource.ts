@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { severityOf } from '#conductor/drivers/redfish/client/message-meaning.ts';
 import { type ComputerSystem, Message, orUndefined, Reference } from '#conductor/drivers/redfish/client/schemas.ts';
 
 /** Schemas of DMTF's Bios and its Settings object, as tolerant as `schemas.ts`; iLO 4 has its own form of both. */
@@ -75,9 +76,10 @@ export function biosPlace(system: ComputerSystem): string | undefined {
 /** Lists what went wrong by a BMC's messages; one without a severity is a failure by its id alone. */
 export function failuresOf(messages: readonly z.infer<typeof Message>[]): readonly string[] {
   return messages
-    .filter(({ MessageSeverity: severity, Severity: older, MessageId: id }) => {
-      const word = severity ?? older;
-      if (word != null) return ['Warning', 'Critical'].includes(word);
+    .filter((message) => {
+      const severity = severityOf(message);
+      if (severity !== undefined) return ['Warning', 'Critical'].includes(severity);
+      const { MessageId: id } = message;
       return id != null && !/(^|[.:])(Success|NoOperation|\w*ResetRequired)$/.test(id);
     })
     .map(

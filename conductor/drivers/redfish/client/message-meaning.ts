@@ -2,9 +2,14 @@ import type { z } from 'zod';
 import { bmcMessage, errorIn, laterIds } from '#conductor/drivers/redfish/client/errors.ts';
 import { ErrorBody, ExtendedInfos, type Message, OldError } from '#conductor/drivers/redfish/client/schemas.ts';
 
-/** Judges what the messages in an answer of good status say: success, an error, or nothing. */
+/** Messages in an answer of good status are judged by what they say: success, an error, or nothing. */
 
 type Info = Pick<z.infer<typeof Message>, 'MessageId' | 'MessageSeverity' | 'Severity' | 'Message'>;
+
+/** Gives a message's severity, which DMTF has had in two properties; `undefined` = it has none. */
+export function severityOf(info: Pick<Info, 'MessageSeverity' | 'Severity'>): string | undefined {
+  return info.MessageSeverity ?? info.Severity ?? undefined;
+}
 
 /** Names of message ids by which BMCs say that a request has succeeded. */
 const successIds = /(^|[.:])(Success|NoOperation|Created|AccountModified|\w*(Reset|Reboot)Required)$/;
@@ -37,7 +42,7 @@ export function isWithoutContent(body: unknown): boolean {
   return !Object.keys(body).some((key) => /^[A-Z]/.test(key) && !key.endsWith('@Message.ExtendedInfo'));
 }
 
-/** One of the known names says it, with no error beside it; else each message has to. */
+/** Whether one of the known names says success, with no error beside it, or else each message does. */
 function saysSuccess(body: unknown): boolean {
   const { code, all } = messagesIn(body);
   if (all.length === 0) return successIds.test(code ?? '');
@@ -59,19 +64,21 @@ export function saysError(body: unknown): boolean {
 
 function isOfError(info: Info): boolean {
   const id = info.MessageId ?? '';
-  const severity = info.MessageSeverity ?? info.Severity;
+  const severity = severityOf(info);
   if (isOfSuccess(info)) return false;
-  return (severity != null && !['OK', 'Informational'].includes(severity)) || isLater(id) || /^(Base\.|$)/.test(id);
+  return (
+    (severity !== undefined && !['OK', 'Informational'].includes(severity)) || isLater(id) || /^(Base\.|$)/.test(id)
+  );
 }
 
 interface Messages {
   readonly code: string | undefined;
   readonly all: readonly Info[];
-  /** Whether there is something else in their place, or an error that is none of Redfish's. */
+  /** Whether something else stands in place of a message, or an error that does not have Redfish's form. */
   readonly hasOthers: boolean;
 }
 
-/** An error's code, and the messages of it and of the document. */
+/** Lists the messages of an error and of the document that has it, with the error's code. */
 function messagesIn(body: unknown): Messages {
   const { code, infos = [] } = errorIn(body) ?? {};
   const { '@Message.ExtendedInfo': own, error } = body as Record<string, unknown>;
@@ -82,20 +89,21 @@ function messagesIn(body: unknown): Messages {
 }
 
 /**
- * Whether a monitor's answer says that the work has ended well: as `saysSuccess`, but severity `OK` alone is that of news, too
- * (DMTF's registries ResourceEvent and HeartbeatEvent), and of work that is under way.
+ * Whether a monitor's answer says that the work has ended well. It asks for more than `saysSuccess`: news has severity `OK`,
+ * too (DMTF's registries ResourceEvent and HeartbeatEvent), and so has work that is under way.
  */
 export function saysEnd(body: unknown): boolean {
   const { all, hasOthers } = messagesIn(body);
   const isEnd = (info: Info): boolean => successIds.test(info.MessageId ?? '') || namesEnd(info);
-  const isBad = hasOthers || all.some((info) => /critical/i.test(info.MessageSeverity ?? info.Severity ?? ''));
+  const isBad = hasOthers || all.some((info) => /critical/i.test(severityOf(info) ?? ''));
   return saysSuccess(body) && !isBad && (all.length === 0 || all.some(isEnd));
 }
 
-/** Pattern of words for an end, in ids and in texts; of those for a part of the work, or for what has not ended, or not well. */
+/** Names of message ids that say an end, and texts that do. */
 const endWords =
   /(succe(ss|eded)|successful(ly)?|completed?(ok|warning)?|ended|finished|done|applied|installed|updated)$/i;
 const endText = /\b(completed|ended|finished|succeeded|updated|installed|applied|done)\b/i;
+/** Words, in both, for a part of the work, and for work that has not ended, or not well. */
 const partWords =
   /partial|transfer|upload|download|verif|validat|stag(e|ing)|prepar|not|\bun|incomplete|progress|\bwill\b|\bafter\b|until|schedul|\d ?%|fail|error|abort|cancel|reject/i;
 
@@ -107,14 +115,13 @@ function namesEnd({ MessageId, Message: text }: Info): boolean {
 
 /** Whether a message beside one of success takes nothing back, by its severity: Dell has `Informational`. */
 function isHarmless(info: Info): boolean {
-  const severity = info.MessageSeverity ?? info.Severity ?? '';
-  return ['OK', 'Informational', 'Warning'].includes(severity) && !isOfOpenWork(info.MessageId ?? '');
+  return ['OK', 'Informational', 'Warning'].includes(severityOf(info) ?? '') && !isOfOpenWork(info.MessageId ?? '');
 }
 
 /** Judges a message of an answer to a request itself: whatever has severity OK is no refusal. */
 function isOfSuccess(info: Info): boolean {
   const id = info.MessageId ?? '';
-  const severity = info.MessageSeverity ?? info.Severity ?? undefined;
+  const severity = severityOf(info);
   if (successIds.test(id)) return true;
   if (endedIds.test(id)) return severity === undefined || ['OK', 'Warning'].includes(severity);
   return severity === 'OK' && !isOfOpenWork(id);

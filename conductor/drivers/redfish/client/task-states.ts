@@ -1,5 +1,5 @@
 import { bmcMessage, withoutImages } from '#conductor/drivers/redfish/client/errors.ts';
-import { isWithoutContent, saysEnd } from '#conductor/drivers/redfish/client/message-meaning.ts';
+import { isWithoutContent, saysEnd, severityOf } from '#conductor/drivers/redfish/client/message-meaning.ts';
 import { Task } from '#conductor/drivers/redfish/client/schemas.ts';
 import type { RedfishAnswer } from '#conductor/drivers/redfish/client/transport.ts';
 
@@ -119,7 +119,7 @@ export function lookAtTask({ status, body }: Answer, isResult = false): TaskLook
   const messages = task?.Messages ?? [];
   const isBad = task?.TaskStatus
     ? !['OK', 'Warning'].includes(task.TaskStatus)
-    : messages.some(({ Severity, MessageSeverity }) => /^critical$/i.test(MessageSeverity ?? Severity ?? ''));
+    : messages.some((message) => /^critical$/i.test(severityOf(message) ?? ''));
   if (phase === 'completed' && !isBad) return { state: 'done', percent };
   const words = messages.map(({ Message: message, MessageId: id }) => message ?? id ?? '');
   const text = withoutImages(words.filter(Boolean).join(' ')) || bmcMessage(body);
@@ -127,7 +127,7 @@ export function lookAtTask({ status, body }: Answer, isResult = false): TaskLook
   return { state: 'failed', why: `the BMC's task ended as ${ended}${text ? `: ${text}` : ''}` };
 }
 
-/** A task that has completed has not where Dell's job of it, beside it, is at work or has failed. */
+/** Gives the phase of a task; a completed one is in that of Dell's job beside it, which may be at work still, or have failed. */
 function phaseOf(word: string, ofJob: string | undefined): Phase {
   const own = phaseOfWord(word);
   // a job that restarts the machine ends by it
