@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { createRigs, hastyClock, type Rig } from '#conductor/drivers/redfish/testing/rigs.ts';
 
-/** Sessions that a BMC refuses while it has them, or that are one of its resources' alone to refuse. */
+/** A BMC refuses sessions that it still has, or one resource of it refuses every session. */
 
 const { rig } = createRigs();
 const haste = { clock: hastyClock, redfish: { retryMs: 1 } };
 
-/** How many sessions the BMC has, and has once the driver is closed. */
+/** Counts the sessions that the BMC has, and those that it has once the driver is closed. */
 async function sessionsOf(bmc: Rig): Promise<{ readonly open: number; readonly left: number }> {
   const open = bmc.simulator.sessionCount();
   await bmc.type.close?.();
@@ -27,25 +27,29 @@ test.each([401, 403])(
   },
 );
 
-test('one that its own token does not end is ended by the next', async () => {
-  const bmc = await rig(haste);
-  await bmc.power.getPowerState();
-  bmc.simulator.inject({ method: 'GET', path: /Systems\/1$/, status: 401 });
-  bmc.simulator.inject({ method: 'DELETE', path: /Sessions\//, status: 401 });
-  expect(await bmc.power.getPowerState()).toBe('power off');
-  await expect.poll(() => bmc.simulator.sessionCount()).toBe(1);
-  expect(await sessionsOf(bmc)).toEqual({ open: 1, left: 0 });
-});
+describe('a session that its own token does not end', () => {
+  const open = async () => {
+    const bmc = await rig(haste);
+    await bmc.power.getPowerState();
+    bmc.simulator.inject({ method: 'GET', path: /Systems\/1$/, status: 401 });
+    bmc.simulator.inject({ method: 'DELETE', path: /Sessions\//, status: 401 });
+    return bmc;
+  };
 
-test("another's session, with the id of one that was ours, is left alone", async () => {
-  const bmc = await rig(haste);
-  await bmc.power.getPowerState();
-  bmc.simulator.inject({ method: 'GET', path: /Systems\/1$/, status: 401 });
-  bmc.simulator.inject({ method: 'DELETE', path: /Sessions\//, status: 401 });
-  bmc.simulator.inject({ method: 'GET', path: /Sessions\//, body: { Id: '1', UserName: 'operator' } });
-  expect(await bmc.power.getPowerState()).toBe('power off');
-  await expect.poll(() => bmc.simulator.faultsLeft()).toBe(0);
-  expect(await sessionsOf(bmc)).toEqual({ open: 2, left: 1 });
+  test('is ended by the token of the next one', async () => {
+    const bmc = await open();
+    expect(await bmc.power.getPowerState()).toBe('power off');
+    await expect.poll(() => bmc.simulator.sessionCount()).toBe(1);
+    expect(await sessionsOf(bmc)).toEqual({ open: 1, left: 0 });
+  });
+
+  test("is left alone where its id is another account's now", async () => {
+    const bmc = await open();
+    bmc.simulator.inject({ method: 'GET', path: /Sessions\//, body: { Id: '1', UserName: 'operator' } });
+    expect(await bmc.power.getPowerState()).toBe('power off');
+    await expect.poll(() => bmc.simulator.faultsLeft()).toBe(0);
+    expect(await sessionsOf(bmc)).toEqual({ open: 2, left: 1 });
+  });
 });
 
 describe.each([401, 403])('a resource that always answers %i', (status) => {
