@@ -13,16 +13,21 @@ const staleVersionMs = 10 * 60_000;
 
 type Shown = ReadonlyMap<string, string | null>;
 
-export interface Change {
+interface Waiting {
   readonly done: Done;
   readonly updates: readonly Update[];
+  /** Words for what is waited for. */
   readonly about: string;
+}
+
+interface Change extends Waiting {
+  /** Words for the log, where the version of before is taken for the end. */
   readonly isOver: string;
 }
 
 /**
- * Waits until the BMC shows another version of each than before, or has shown that of before for minutes; `undefined` = so
- * it is.
+ * Waits until the BMC shows another version of each than before, or has shown that of before for minutes; `undefined` = the
+ * wait is over.
  */
 export async function awaitChange(context: StepContext, change: Change): Promise<ConductorStepOutcome | undefined> {
   const { done, updates, about, isOver } = change;
@@ -44,28 +49,25 @@ export async function awaitChange(context: StepContext, change: Change): Promise
 }
 
 /** Whether the BMC shows another version of each than before; not where it does not answer now. */
-export async function areOthersShown(
-  context: StepContext,
-  change: Pick<Change, 'done' | 'updates' | 'about'>,
-): Promise<boolean> {
-  const read = await readShown(context, change);
-  return !('kind' in read) && change.updates.every((update) => isAnother(update, read.shown));
+export async function areOthersShown(context: StepContext, waiting: Waiting): Promise<boolean> {
+  const read = await readShown(context, waiting);
+  return !('kind' in read) && waiting.updates.every((update) => isAnother(update, read.shown));
 }
 
 /**
- * Reads the versions that the BMC shows, by component; what says that it does not answer now, where it does not. With a
- * `fault` the new versions are there, but no old one counts.
+ * Reads the versions that the BMC shows, by component; where it does not answer now, the outcome says so. With a `fault` a
+ * new version counts, but no old one does.
  */
 async function readShown(
   context: StepContext,
-  change: Pick<Change, 'done' | 'updates' | 'about'>,
+  waiting: Waiting,
 ): Promise<({ readonly shown: Shown } & Pick<ShownFirmware, 'fault' | 'mayHide'>) | ConductorStepOutcome> {
   try {
     const firmware = requireOffered(context, (bmc) => bmc.firmware);
     const { components, fault, mayHide } = await firmware.getComponents({ signal: context.signal });
     return { shown: new Map(components.map(({ component, version }) => [component, version])), fault, mayHide };
   } catch (error) {
-    return unanswered(context, change, error);
+    return unanswered(context, waiting, error);
   }
 }
 
@@ -85,14 +87,14 @@ export function versionNow(
   return versions.length === 1 ? versions[0] : undefined;
 }
 
-/** Whether the BMC shows another version than before: one that is not shown, now or before, is not known to be another. */
+/** Whether the BMC shows another version than before; where it shows none, now or before, that is not known. */
 function isAnother(update: Update, shown: Shown): boolean {
   const now = versionNow(update, shown);
   const before = update.before?.trim();
   return Boolean(now && before && now !== before);
 }
 
-/** Notes since when the updates are late. @returns milliseconds for which all of them are */
+/** Notes since when the updates are late. @returns milliseconds for which all of them have been late */
 async function countLate(context: StepContext, done: Done, late: readonly Update[]): Promise<number> {
   const nowMs = context.clock.now().getTime();
   const sinceMs = Math.max(...late.map(({ lostSince }) => lostSince ?? nowMs));
@@ -113,7 +115,7 @@ function readStated(context: StepContext): ReadonlyMap<string, string> {
 /**
  * Waits until the BMC shows what the updates were for: the versions that the caller has stated, else others than before. Where
  * its task has said that an update ended well, and no version is stated, nothing more is asked for: the same one may have
- * been written again. A BMC that has dropped the task may have dropped one that failed. `undefined` = it shows it.
+ * been written again. A BMC that has dropped the task may have dropped one that failed. `undefined` = the proof is there.
  * @throws AppError `bmc_error` with the versions asked for and shown, after minutes
  */
 export async function awaitProof(
@@ -125,16 +127,17 @@ export async function awaitProof(
   const open = updates.filter(({ component, hasOwnEnd }) => !hasOwnEnd || stated.has(component));
   if (open.length === 0) return undefined;
   const about = `the BMC to show the new version of ${open.map(({ component }) => component).join(', ')}`;
-  const read = await readShown(context, { done, updates: open, about });
+  const waiting = { done, updates: open, about };
+  const read = await readShown(context, waiting);
   if ('kind' in read) return read;
   const { shown, fault, mayHide } = read;
   const late = open.filter((update) => !isShown(update, stated.get(update.component), shown));
   if (late.length === 0) return undefined;
-  if (fault) return unanswered(context, { done, updates: open, about }, fault);
+  if (fault) return unanswered(context, waiting, fault);
   const hidden = late.find((update) => versionNow(update, shown) === undefined && mayHide(update.component));
   if (hidden) {
     const error = new AppError('unavailable', `a part that may be ${hidden.component} can not be read`);
-    return unanswered(context, { done, updates: open, about }, error);
+    return unanswered(context, waiting, error);
   }
   if ((await countLate(context, done, late)) < staleVersionMs) {
     return waitingFor(context, sinceOf(done, open), about);
@@ -164,7 +167,7 @@ function describeLate(update: Update, stated: string | undefined, shown: Shown):
 /** @throws what ends the work here: a conductor that stops, or has lost its lease or its database */
 export async function unanswered(
   context: StepContext,
-  { done, updates, about }: Pick<Change, 'done' | 'updates' | 'about'>,
+  { done, updates, about }: Waiting,
   error: unknown,
 ): Promise<ConductorStepOutcome> {
   if (context.signal.aborted || ['lease_lost', 'database_error'].includes(errorCode(error))) throw error;
