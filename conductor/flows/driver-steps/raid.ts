@@ -253,7 +253,7 @@ async function deleteVolumes(context: StepContext): Promise<ConductorStepOutcome
   return shown(context, 'the controllers to show their volumes', async () => {
     const controllers = await raid.getControllers({ signal, driveless: at.driveless });
     const left = volumesOf(controllers);
-    const isNothing = found.length + at.ids.length + at.driveless.length === 0;
+    const isNothing = at.ids.length + at.driveless.length === 0;
     if (left.length === 0 && (isNothing || areShown(controllers, at))) return () => awaitReset(context);
     const isLate = left.length === 0 || left.some(({ controller }) => isAtWork(context, controller, asked));
     return () => (isLate ? again(context, describeLeft(controllers), asked) : resetMachine(context, awaitDeletion));
