@@ -1,14 +1,11 @@
-import { z } from 'zod';
 import type { BmcSession, LeftSession } from '#conductor/drivers/bmc-session.ts';
 import type { RedfishClient } from '#conductor/drivers/redfish/client/client.ts';
 import { httpStatusOf, isLoginRefused } from '#conductor/drivers/redfish/client/errors.ts';
-import { orUndefined } from '#conductor/drivers/redfish/client/schemas.ts';
+import { LoginSession } from '#conductor/drivers/redfish/client/schemas.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const timeoutMs = 10_000;
 const notEnded = 'a session that a conductor had left at a BMC is not ended: it ends by the timeout of the BMC';
-
-const Session = z.looseObject({ UserName: orUndefined(z.string()) });
 
 /** Ends a session that nobody has the token of, with the client's own login, once the BMC shows that it is still ours. */
 export async function endLeftSession(
@@ -20,7 +17,7 @@ export async function endLeftSession(
   const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
   try {
     const { body } = await client.request({ method: 'GET', path, signal: limit });
-    const shown = Session.safeParse(body).data?.UserName;
+    const shown = LoginSession.safeParse(body).data?.UserName;
     if (typeof shown !== 'string') throw new AppError('bmc_error', 'the BMC does not show whose session it is');
     // a BMC that was restarted gives its ids again
     if (shown.toLowerCase() !== username.toLowerCase()) return 'ended';

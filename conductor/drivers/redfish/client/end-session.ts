@@ -1,7 +1,6 @@
-import { z } from 'zod';
 import type { BmcSession, SessionRecord } from '#conductor/drivers/bmc-session.ts';
 import { barePath, ownPath } from '#conductor/drivers/redfish/client/own-path.ts';
-import { orUndefined } from '#conductor/drivers/redfish/client/schemas.ts';
+import { LoginSession } from '#conductor/drivers/redfish/client/schemas.ts';
 import type { RedfishAnswer, Transport } from '#conductor/drivers/redfish/client/transport.ts';
 import type { Log } from '#shared/log.ts';
 
@@ -13,15 +12,12 @@ export interface Session {
   readonly place: BmcSession | undefined;
 }
 
-const MadeSession = z.looseObject({ '@odata.id': orUndefined(z.string()), Id: orUndefined(z.string()) });
-const ShownSession = z.looseObject({ UserName: orUndefined(z.string()) });
-
 /**
  * Finds the path of a session that was made: `Location` (path or URL), else, where a BMC leaves that empty or names the
  * collection, the body's own link or id. `undefined` where none of them names a session.
  */
 export function sessionPath({ headers, body }: RedfishAnswer, sessions: string, origin: string): string | undefined {
-  const made = MadeSession.safeParse(body).data;
+  const made = LoginSession.safeParse(body).data;
   const collection = barePath(ownPath(sessions, origin) ?? sessions);
   const byId = made?.Id ? `${collection}/${encodeURIComponent(made.Id)}` : undefined;
   const links = [headers['location'], made?.['@odata.id'], byId].map((link) => link?.trim());
@@ -89,7 +85,7 @@ async function endReplaced(
   try {
     const shown = await transport.send({ method: 'GET', path, headers, signal: AbortSignal.timeout(timeoutMs) });
     if ([404, 410].includes(shown.status)) return await sessions?.ended(place);
-    const owner = ShownSession.safeParse(shown.body).data?.UserName;
+    const owner = LoginSession.safeParse(shown.body).data?.UserName;
     if (shown.status !== 200 || !owner) return;
     if (owner.toLowerCase() === username.toLowerCase()) {
       const status = await remove(place, by.token, transport, log);

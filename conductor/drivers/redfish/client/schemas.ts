@@ -26,6 +26,13 @@ export const TaskService = z.looseObject({ Tasks: orUndefined(Reference) });
 
 export const SessionService = z.looseObject({ Sessions: orUndefined(Reference) });
 
+/** A session at the BMC. */
+export const LoginSession = z.looseObject({
+  '@odata.id': orUndefined(z.string()),
+  Id: orUndefined(z.string()),
+  UserName: orUndefined(z.string()),
+});
+
 export const Status = z.looseObject({ State: orUndefined(z.string()), Health: orUndefined(z.string()) });
 export type Status = z.infer<typeof Status>;
 
