@@ -16,7 +16,7 @@ export interface CallOptions {
   readonly timeoutMs?: number;
 }
 
-/** Health in three words, the worst of what it is of. */
+/** Health of a machine, or of a part of it, in three words: that of the worst in it. */
 export type Health = 'ok' | 'warning' | 'critical';
 
 export interface PowerAndHealth {
@@ -28,7 +28,7 @@ export interface PowerAndHealth {
 export interface PowerInterface {
   /** `undefined` when the BMC does not know (in transition). */
   getPowerState(options?: CallOptions): Promise<PowerState | undefined>;
-  /** Reads both at once, where the BMC tells its machine's health; `null` = it does not report it now. */
+  /** Reads both at once, where the BMC can tell its machine's health; `null` = it does not tell it now. */
   getPowerAndHealth?(options?: CallOptions): Promise<PowerAndHealth>;
   /** Returns once the BMC reports the target's state. Already there = nothing is done (but `rebooting` always acts). */
   setPowerState(target: PowerTarget, options?: CallOptions): Promise<void>;
@@ -156,7 +156,7 @@ export interface VirtualMediaInterface {
 export interface FirmwareComponent {
   readonly component: string;
   readonly version: string | null;
-  /** Maker, model and serial number of the part: of a network adapter all, of the BMC its model; absent = not known. */
+  /** Maker, model and serial number, all three for a network adapter, the model alone for the BMC; absent = not known. */
   readonly vendor?: string | null | undefined;
   readonly model?: string | null | undefined;
   readonly serialNumber?: string | null | undefined;
@@ -189,7 +189,7 @@ export type FoundUpdate =
 /** Components that can be read; parts that can't are left out, and named in the log. */
 export interface ShownFirmware {
   readonly components: readonly FirmwareComponent[];
-  /** Why the update service or its inventory can't be read now: such a BMC does not answer for what it was asked to update. */
+  /** Why the update service or its inventory can't be read now: a version of before says nothing then of an update. */
   readonly fault: AppError | undefined;
   /** Whether a component that is not shown may be a part that can't be read. */
   readonly mayHide: (component: string) => boolean;
@@ -233,7 +233,7 @@ export interface BiosProgress {
   readonly pending: readonly WantedBiosSetting[];
   /** The settings go back to their defaults at the next reset; `false` where the BMC does not report. */
   readonly defaultsPending: boolean;
-  /** The answer is of a BIOS: a BMC that starts may answer anything else in its place, where nothing is pending. */
+  /** Whether the answer describes a BIOS: what a BMC that starts may answer in its place has nothing pending, either. */
   readonly isShown: boolean;
   /** Faults that the BMC reports of the last time it applied settings. */
   readonly failures: readonly string[];
@@ -241,9 +241,9 @@ export interface BiosProgress {
 
 /** A request for the BIOS' defaults, as the BMC has taken it. */
 export interface BiosReset {
-  /** The path of the BMC's task of it; `undefined` = it has none, or it has ended. */
+  /** The path of the BMC's task of it; `undefined` = there is none, or the task has ended. */
   readonly task: string | undefined;
-  /** The BMC has said that it has taken it, or a task will say so; else only the settings can show it. */
+  /** Whether the BMC has said that it has taken it, or a task will say so; else only the settings can show it. */
   readonly isClear: boolean;
 }
 
@@ -308,7 +308,7 @@ export interface NewRaidVolume {
  * Both changes answer whether they were seen to end: `false` = the controller may be at it still.
  */
 export interface RaidInterface {
-  /** Lists those with drives or volumes, and of the `driveless` each that says it is enabled, though it has neither. */
+  /** Lists controllers with drives or volumes, and of the `driveless` those, too, that have neither and are enabled. */
   getControllers(
     options?: CallOptions & { readonly driveless?: readonly string[] },
   ): Promise<readonly RaidController[]>;

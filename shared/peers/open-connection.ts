@@ -1,7 +1,7 @@
 import { connect, type LookupFunction } from 'node:net';
 
 /**
- * Opens a connection to `HOST:PORT` and closes it: somebody listens there. Nothing is sent or read.
+ * Opens a connection to `HOST:PORT` and closes it, to see whether somebody listens there. Nothing is sent or read.
  * @param lookup resolves names, and may refuse where they lead
  * @throws the error of the attempt, or the signal's reason
  */

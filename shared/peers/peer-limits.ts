@@ -44,11 +44,11 @@ export const peerLimits = {
   webhook: { bytes: 64 * kibibyte, depth: 0, values: 0, timeoutMs: 10_000, code: 'unavailable' },
   /** A deployed instance that is asked whether it is there; only the status is looked at. */
   instance: { bytes: 64 * kibibyte, depth: 0, values: 0, timeoutMs: 5_000, code: 'unavailable' },
-  /** One number, or so many series that somebody sees that the query is wrong. */
+  /** One number, or, for a query that is wrong, as many series as show that it is. */
   prometheus: { bytes: mebibyte, depth: 16, values: 20_000, timeoutMs: 5_000, code: 'unavailable' },
   /** Only status and headers are looked at. */
   image: { bytes: 64 * kibibyte, depth: 0, values: 0, timeoutMs: 5_000, code: 'unavailable' },
-  /** A manifest, of which registries take 4 MiB, or a token. */
+  /** A token, or a manifest, which registries accept up to 4 MiB. */
   registry: { bytes: 4 * mebibyte, depth: 16, values: 100_000, timeoutMs: 15_000, code: 'image_error' },
   /** A chunk from a machine that deploys the same image; its bytes are the chunk's, if that has fewer. */
   neighbour: { bytes: 4 * mebibyte + 64 * kibibyte, depth: 0, values: 0, timeoutMs: 16_000, code: 'image_error' },

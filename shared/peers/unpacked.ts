@@ -10,8 +10,8 @@ const decoders: Readonly<Record<string, (first: Buffer) => Transform>> = {
 };
 
 /**
- * Returns a body as it was before the peer compressed it, asked or not (HPE's iLO from 2.30 on). One without bytes is empty
- * whatever its encoding, which some name for bodies that are not there.
+ * Returns a body as it was before the peer compressed it, asked or not (HPE's iLO from 2.30 on). A body without bytes is
+ * empty whatever its encoding: some peers name one for a body that is not there.
  * @param encoding the answer's `Content-Encoding`
  * @throws AppError `not_supported` for an encoding that nobody asked for and that isn't known here
  */
@@ -51,7 +51,7 @@ async function firstBytes(body: Readable): Promise<Buffer> {
   return first;
 }
 
-/** Whether the bytes begin as RFC 1950 has it: method 8, and a number that 31 divides. Servers leave the header out as well. */
+/** Whether the bytes begin as RFC 1950 has it: method 8, and a number that 31 divides. Some servers leave the header out. */
 function hasZlibHeader([method = 0, flags = 0]: Uint8Array): boolean {
   return (method & 0x0f) === 8 && method >> 4 <= 7 && (method * 256 + flags) % 31 === 0;
 }

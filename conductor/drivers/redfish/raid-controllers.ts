@@ -69,14 +69,14 @@ export const raidTypes: Readonly<Record<string, { readonly raid: string; readonl
   '6+0': { raid: 'RAID60', volume: 'SpannedStripesWithParity' },
 };
 
-/** Words of DMTF's `Status.State` for what comes up. */
+/** Words of DMTF's `Status.State` for a part that is coming up. */
 const startingStates = ['Starting', 'Updating'];
 
 /**
  * Reads a storage controller; `undefined` for one that makes no volumes, or that has neither drives nor volumes: one that
  * starts may not show its drives yet.
- * @param driveless ids of controllers that never list drives: without volumes it is their state that shows them
- * @throws AppError `bmc_error` for one that says that it starts, and for a volume that says nothing
+ * @param driveless ids of controllers that never list drives: such a one without volumes counts by its state
+ * @throws AppError `bmc_error` for a controller that says that it starts, and for a volume that says nothing of itself
  */
 export async function readController(
   system: RedfishSystem,

@@ -25,7 +25,7 @@ export async function noteTask(
   await context.record((tx) => addToOutput(tx, step.uuid, { task: task ?? null }));
 }
 
-/** `over` = it has ended well, or there is none; `open` carries why no end is known, where that is it. */
+/** `over` = it has ended well, or there is none; `open` says in `unanswered` why the BMC could not be asked. */
 export type TaskEnd =
   | { readonly state: 'over' }
   /** The BMC has forgotten it: it is over, but nothing tells how it ended. */

@@ -14,7 +14,7 @@ export const pollMs = 5_000;
  * each reset: the next ones are asked for after it.
  */
 const Noted = z.looseObject({ next_changes: z.array(z.string()) });
-/** Kept likewise: the controllers whose volumes are deleted, those that list drives and those that list none. */
+/** Controllers whose volumes are deleted, kept likewise: those that list drives, and those that list none. */
 const NotedControllers = z.looseObject({
   deleted_at: z.array(z.string()).default([]),
   deleted_at_driveless: z.array(z.string()).default([]),
@@ -84,7 +84,7 @@ function nextOnes({ step }: StepContext): readonly string[] {
   return Noted.safeParse(step.output).data?.next_changes ?? [];
 }
 
-/** Keeps which controllers have volumes to delete, beside those that have been kept, and answers all of them. */
+/** Adds controllers that have volumes to delete to those that are kept, and answers all of them. */
 export async function noteControllers(
   context: StepContext,
   controllers: readonly RaidController[],
@@ -103,7 +103,7 @@ export function deletedAt({ step }: Pick<StepContext, 'step'>): DeletedAt {
   return { ids: noted?.deleted_at ?? [], driveless: noted?.deleted_at_driveless ?? [] };
 }
 
-/** Whether all controllers with drives are shown, or any: one that starts shows neither drives nor volumes. */
+/** Whether every controller with drives is shown, and at least one at all: a controller that starts shows nothing. */
 export function areShown(controllers: readonly RaidController[], { ids }: DeletedAt): boolean {
   return controllers.length > 0 && ids.every((id) => controllers.some((each) => each.id === id));
 }

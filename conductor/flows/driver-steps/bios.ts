@@ -92,12 +92,12 @@ async function hasSettings(context: StepContext): Promise<boolean> {
 }
 
 /**
- * Kept with the step. A BMC that has shown settings, and shows none later, says nothing then of the defaults either; and where
- * it says nothing of their reset itself, other settings than before show it.
+ * Facts that are kept with the step. A BMC that has shown settings, and shows none later, says nothing then of the defaults,
+ * either. Where it says nothing of their reset itself, settings that differ from those of before show it.
  */
 const Noted = z.looseObject({
   has_settings: z.boolean().default(false),
-  /** Digest of the settings before it was asked for. */
+  /** Digest of the settings as they were before the reset was asked for. */
   settings_before: z.string().optional(),
   /** The `isClear` of `BiosReset`; absent where an older release has asked. */
   is_clear: z.boolean().default(true),

@@ -11,7 +11,7 @@ const Done = z.object({
       /** The path at the BMC; `null` = it has named none. */
       task: z.string().nullable(),
       hasEnded: z.boolean(),
-      /** Its task has said itself that it ended well; an older release has not noted it. */
+      /** Whether its task has said that it ended well; an older release has not noted it. */
       hasOwnEnd: z.boolean().default(false),
       /** The task has told its state; an older release has not noted it. */
       hasWord: z.boolean().default(true),

@@ -164,7 +164,10 @@ function describeLate(update: Update, stated: string | undefined, shown: Shown):
   return `update ${component}: the BMC shows still version ${now}, ${end} (if the image is of that version, the step's settings can say so: "version": "${now}")`;
 }
 
-/** @throws what ends the work here: a conductor that stops, or has lost its lease or its database */
+/**
+ * Makes the outcome of a look that the BMC did not answer.
+ * @throws what ends the work here: a conductor that stops, or has lost its lease or its database
+ */
 export async function unanswered(
   context: StepContext,
   { done, updates, about }: Waiting,

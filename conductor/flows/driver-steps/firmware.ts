@@ -100,7 +100,7 @@ async function goOn(context: StepContext): Promise<ConductorStepOutcome> {
   return (await awaitStart(context, done)) ?? (await awaitProof(context, done, done.updates)) ?? finish(context, done);
 }
 
-/** Waits for the end of an update; `undefined` = it has ended. That of the BMC shows then what came of it. */
+/** Waits for the end of an update, and, if it is the BMC's own, for its new version; `undefined` = the wait is over. */
 async function endUpdate(context: StepContext, done: Done, update: Update): Promise<ConductorStepOutcome | undefined> {
   if (!update.hasEnded) {
     const waits = await awaitEnd(context, done, update);
@@ -147,7 +147,7 @@ async function awaitStart(context: StepContext, done: Done): Promise<ConductorSt
   return awaitChange(context, { done, updates, about, isOver: 'the machine has been reset' });
 }
 
-/** Waits until its task says that it has ended, or else its version shows it. */
+/** Waits until an update's task says that it has ended, or else its version shows it; `undefined` = the wait is over. */
 async function awaitEnd(context: StepContext, done: Done, update: Update): Promise<ConductorStepOutcome | undefined> {
   if (update.task === null) return awaitVersion(context, done, update);
   const about = `the BMC to update ${update.component}`;

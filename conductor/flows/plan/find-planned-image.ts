@@ -37,11 +37,11 @@ export async function findPlannedImage(
 const planMs = 30_000;
 
 /**
- * Does the same for a request, whose caller gets the answer.
- * @param caller who is bound to a project may name any host: without a list of what may be fetched they get one answer,
+ * Finds the image as `findPlannedImage` does, for a request whose caller gets the answer.
+ * @param caller a caller of a project may name any host: without a list of what may be fetched it gets the same answer
  * whatever the conductor has met in its networks
- * @throws AppError `invalid_argument` for what can not be read, `unavailable` where that may pass, `forbidden`,
- * `not_supported`.
+ * @throws AppError `invalid_argument` for an image that can't be read, `unavailable` where that may pass, `forbidden`,
+ * `not_supported`
  */
 export async function findRequestedImage(
   context: Context,

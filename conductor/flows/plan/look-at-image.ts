@@ -28,7 +28,7 @@ interface Wanted {
   readonly destroys: Pick<PlanDestroys, 'disks'>;
   readonly instanceInfo: JsonObject;
   readonly facts?: Pick<PlanFacts, 'isFake'>;
-  /** The image, where it is in a registry, which has been asked. */
+  /** The image as its registry has described it, where it is in one. */
   readonly image?: Pick<ResolvedImage, 'pinned' | 'size' | 'format'> | undefined;
 }
 

@@ -39,7 +39,7 @@ export interface PlanRequest {
   readonly disableRamdisk?: boolean | undefined;
   /** With the kind `wipe`. */
   readonly wipe?: WipeRequest | undefined;
-  /** Reference to an image in a registry, with the digest of what is to be written. */
+  /** Reference to the image in a registry, with the digest of what is to be written. */
   readonly pinnedImage?: string | undefined;
 }
 
@@ -155,7 +155,7 @@ async function reasonForNoAgent(
   return volume && `the node boots from volume ${volume.volumeId}`;
 }
 
-/** Says in the step that writes the image which one it is: so it counts in the plan's hash, and is what is written. */
+/** Names the image in the step that writes it: then the plan's hash covers it, and no other is written. */
 function pinImage(steps: readonly PlannedStep[], pinned: string | undefined): PlannedStep[] {
   return steps.map((step) =>
     pinned !== undefined && stepKey(step) === 'deploy.write_image' ? { ...step, args: { image: pinned } } : step,

@@ -25,7 +25,7 @@ const control = {
   heldSince: flows.heldSince,
   abortRequested: flows.abortRequested,
   endedAt: flows.endedAt,
-  /** How often it was asked to go past what is in its groups' way. */
+  /** Number of times that it was asked to go past what is in its groups' way. */
   skips: sql<number>`(select count(*)::integer from ${siteActionCommands}
     where ${siteActionCommands.actionId} = ${siteActions.id} and ${siteActionCommands.command} = 'skip')`.as('skips'),
 };

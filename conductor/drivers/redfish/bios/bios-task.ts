@@ -14,12 +14,11 @@ import { errorCode } from '#shared/errors/app-error.ts';
 
 const listTimeoutMs = 30_000;
 
-/**
- * `isOver`: nothing of it is left to do, as far as is known; `task`: path of the task that is, or that the BMC has forgotten,
- * so that it shows no end; neither for a 202 that names no task, or what is none.
- */
+/** Work that a BMC has accepted, as far as is known. A 202 that names no task, or what is none, tells neither. */
 export interface AskedTask {
+  /** Whether nothing of it is left to do. */
   readonly isOver: boolean;
+  /** Path of its task: one that is at work, or one that the BMC has forgotten, so that it shows no end. */
   readonly task: string | undefined;
 }
 

@@ -116,7 +116,7 @@ async function untilTaken(
   }
 }
 
-/** Whether the BMC shows it; one that does not answer now does not. */
+/** Asks whether the BMC shows it now; one that does not answer does not. */
 async function showsNow(
   system: RedfishSystem,
   isSo: (now: BiosProgress) => boolean,

@@ -34,7 +34,7 @@ describe.each([
     await bmc.firmware?.requireComponents?.(['nic:NIC.7']);
   });
 
-  test('has no image sent for a card whose item it may hide', async () => {
+  test('keeps an image for a card back while it may hide the item of the card', async () => {
     const bmc = await open();
     const update = { component: 'nic:NIC.Slot.1', url: 'http://192.0.2.7/nic.bin', mustPush: false };
     bmc.simulator.inject({ method: 'GET', path: /FirmwareInventory$/, ...fault, times: 99 });
@@ -44,7 +44,7 @@ describe.each([
     expect(asked(bmc, /SimpleUpdate$/)).toBe(0);
   });
 
-  test('does not refuse the update of what it may hide: that is asked for again', async () => {
+  test('does not refuse for good the update of a component that it may hide', async () => {
     const bmc = await open();
     const update = { component: 'NIC.Slot.1', url: 'http://192.0.2.7/nic.bin', mustPush: false };
     const begin = () => bmc.firmware?.startUpdate(update, () => Promise.reject(new Error('no image is sent')));
@@ -55,7 +55,7 @@ describe.each([
     expect(await begin()).toMatchObject({ before: expect.any(String) as string });
   });
 
-  test('hides no new version of a BIOS after an update whose answer was lost, and counts no old one', async () => {
+  test('lets a new version of a BIOS count after an update whose answer was lost, but no old one', async () => {
     const bmc = await open();
     const bios = (await bmc.firmware?.getComponents())?.components.find(({ component }) => component === 'bios');
     bmc.simulator.inject({ method: 'GET', path: /FirmwareInventory$/, ...fault, times: 99 });
@@ -65,7 +65,7 @@ describe.each([
     await expect(bmc.firmware?.findUpdate('bios', same)).rejects.toMatchObject({ name: 'AppError' });
   });
 
-  test('leaves the other sensors, and of none at all is an error', async () => {
+  test('leaves the other sensors, and is an error where no sensor is left', async () => {
     const bmc = await open();
     const all = await bmc.management.getSensors?.();
     bmc.simulator.inject({ method: 'GET', path: /Thermal$/, ...fault, times: 99 });
@@ -76,7 +76,7 @@ describe.each([
     await expect(bmc.management.getSensors?.()).rejects.toMatchObject({ name: 'AppError' });
   });
 
-  test('leaves no log that would be empty', async () => {
+  test('does not pass for an empty log', async () => {
     const bmc = await open();
     bmc.simulator.inject({ method: 'GET', path: /Entries$/, ...fault, times: 99 });
     await expect(bmc.management.getEventLog?.(5)).rejects.toMatchObject({ name: 'AppError' });
@@ -117,7 +117,11 @@ describe('where absence matters, pages that can not all be read are no answer', 
   const volumes = /Volumes$/;
   test.each([
     ['one that leads to itself', { Members: [], 'Members@odata.nextLink': '' }, 'leads back to its page'],
-    ['one whose next is not there', { Members: [], 'Members@odata.nextLink': '/redfish/v1/Gone' }, 'answered 404'],
+    [
+      'one that leads to a page that is missing',
+      { Members: [], 'Members@odata.nextLink': '/redfish/v1/Gone' },
+      'answered 404',
+    ],
   ])('of volumes: %s', async (_what, body, words) => {
     const bmc = await open();
     const path = (await bmc.raid?.getControllers())?.[0]?.volumesPath;

@@ -58,7 +58,7 @@ export interface RedfishClient {
  * too long for an operator who waits to be told so: after the second the caller knows.
  */
 const logins = 3;
-/** So long no session is given up unasked, after a new one that was refused as the one before it. */
+/** Time after a new session was refused like the one before it, in which none is given up without a look. Milliseconds. */
 const inVainMs = 600_000;
 
 export function createRedfishClient(connection: RedfishConnection, options: RedfishClientOptions): RedfishClient {
@@ -190,9 +190,9 @@ function loggingInAgain(
 }
 
 /**
- * Judges a 401 or 403 whose login the BMC takes elsewhere: the account lacks the right to this one resource, which another
- * login does not mend. A first such refusal is worth a login, for sessions keep the rights that their account had; after one
- * that was in vain the session is looked at before it is given up.
+ * Makes a judge of answers 401 and 403: where the BMC takes the same login elsewhere, the account lacks the right to this
+ * one resource, which another login does not mend. A first refusal is worth a login, for sessions keep the rights that their
+ * account had; after a login in vain, the session is looked at before it is given up.
  */
 function countLacks(credentials: Credentials, clock: Clock) {
   let inVainAt = Number.NEGATIVE_INFINITY;

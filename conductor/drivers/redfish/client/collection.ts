@@ -15,7 +15,7 @@ const leastMemberMs = 3_000;
 /** How many members have hung, by the call that reads them. */
 const hung = new WeakMap<AbortSignal, number>();
 
-/** A part of the BMC that can't be read: of it nothing is known. */
+/** A part of the BMC that can't be read, so that nothing is known of it. */
 export interface Unread {
   readonly path: string;
   readonly error: AppError;
@@ -28,8 +28,8 @@ interface Shown<Part> {
 }
 
 /**
- * A collection's members over all of its pages (DSP0266, "Resource collection responses"), each as `member` has it; what is
- * none is left out, and so are pages that can't be read, or the whole collection.
+ * Reads a collection's members over all of its pages (DSP0266, "Resource collection responses"), each as `member` has it.
+ * What is no such member is left out, and so are pages that can't be read, or the whole collection.
  * @throws AppError where the BMC refuses the login, or does not answer
  */
 export async function readMembers<Member>(
@@ -43,7 +43,7 @@ export async function readMembers<Member>(
   return found ? { read: found.members, unread: found.unread } : { read: [], unread };
 }
 
-/** The paths of a collection's members, and of what can't be read of it. @throws AppError as `readMembers` */
+/** Reads the paths of a collection's members, as far as it can be read. @throws AppError as `readMembers` */
 export async function readShownPaths(
   client: RedfishClient,
   first: string,
@@ -54,7 +54,7 @@ export async function readShownPaths(
 }
 
 /**
- * The paths of a collection's members, of each of its pages.
+ * Reads the paths of a collection's members, over all of its pages.
  * @throws AppError `bmc_error` for a collection without members that doesn't say that it has none, and one whose pages can't
  * all be read, or never end
  */
@@ -178,7 +178,7 @@ interface Collection<Member> {
   readonly unread: readonly Unread[];
 }
 
-/** @throws AppError `bmc_error` for one of which a page can't be read */
+/** Reads all pages of a collection of links. @throws AppError as `readMemberPaths` */
 async function readWhole(
   client: RedfishClient,
   first: string,
@@ -198,7 +198,7 @@ const Page = z
   // some leave out an empty list
   .refine((page) => page.Members ?? page['Members@odata.count'] === 0, 'it has no Members, and no count of 0');
 
-/** Reads page after page, until one can't be read, or was read before. */
+/** Reads page after page, until there is no other, or it can't be read or was read before. */
 async function readCollection<Member>(
   client: RedfishClient,
   first: string,

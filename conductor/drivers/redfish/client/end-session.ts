@@ -54,7 +54,7 @@ export function createEndings(transport: Transport, options: EndOptions) {
 }
 
 /**
- * Ends a session by its own token, and answers whether the BMC has it no more. A session that the BMC does not know or
+ * Ends a session by its own token, and answers whether the BMC no longer has it. A session that the BMC does not know or
  * does not let go stays on record as left: a BMC whose login fails for a moment answers 401, too.
  */
 async function endSession(

@@ -135,11 +135,11 @@ const Messages = z
     all.map((each) => Message.safeParse(each).data ?? Message.parse(typeof each === 'string' ? { Message: each } : {})),
   );
 
-/** A Health; one of another type is none that is known to be good. */
+/** Health of a task; a value of another type is not known to be good. */
 const TaskStatus = z.string().nullish().catch('Unknown');
 
 /**
- * The words of a job of Dell's, in its `Jobs` and in `Oem` of its tasks
+ * The fields of a job of Dell's that are read here, in its `Jobs` and in `Oem` of its tasks
  * (https://github.com/dell/iDRAC-Redfish-Scripting/issues/313 and /319).
  */
 const DellJob = z.looseObject({
@@ -186,7 +186,7 @@ export const ErrorBody = z.looseObject({
 });
 
 /**
- * The error of iLO 4 to those who ask for less than Redfish 1.0
+ * The error that iLO 4 answers to clients that ask for less than Redfish 1.0
  * (https://github.com/openstack-archive/proliantutils/blob/00531fd385811e1e0625908df7b3eb2cc736ff91/proliantutils/ilo/ris.py).
  */
 export const OldError = z.looseObject({ Type: z.string().regex(/^ExtendedError\./), Messages });

@@ -79,7 +79,7 @@ export function createSender(transport: Transport, options: SenderOptions): Send
     }
   };
 
-  /** Returns the answer, unless it is of another place: by that nothing of what was asked for is gone, or empty. */
+  /** Returns the answer, unless it is another place's: such a one does not say that what was asked for is gone, or empty. */
   const ofWhatWasAsked = ({ method, path: asked }: TransportRequest, path: string, answer: RedfishAnswer) => {
     // a system by another name is led to within the service
     const isNowhere = !path.startsWith('/redfish/') && path !== asked && [404, 410].includes(answer.status);
@@ -93,7 +93,7 @@ export function createSender(transport: Transport, options: SenderOptions): Send
   return patient(sendRetried, options);
 }
 
-/** Whether it is the service root in the place of something else, as web servers lead there who is not logged in. */
+/** Whether the answer is the service root in place of something else: some web servers redirect there without a login. */
 function isRootInPlace(asked: string, { body }: RedfishAnswer): boolean {
   const type = typeof body === 'object' && body !== null && '@odata.type' in body ? String(body['@odata.type']) : '';
   return type.startsWith('#ServiceRoot.') && barePath(asked) !== '/redfish/v1';

@@ -17,11 +17,11 @@ import type { Log } from '#shared/log.ts';
 export interface Credentials {
   headers(signal: AbortSignal | undefined): Promise<Record<string, string>>;
   /**
-   * The BMC answered 401 or 403 to a request with these headers; `true` when new ones are worth a try. The session is ended
-   * before another one is made: the BMC may still have it.
+   * Gives up headers that the BMC has answered with 401 or 403, and answers whether new ones are worth a try. Their session
+   * is ended before another one is made: the BMC may still have it.
    */
   refused(headers: Readonly<Record<string, string>>): boolean;
-  /** Asks whether the BMC takes these headers for something else than `path`: then what it refuses is that. */
+  /** Asks whether the BMC takes these headers elsewhere than at `path`: then it is that resource alone which it refuses. */
   areTaken(headers: Readonly<Record<string, string>>, path: string, signal: AbortSignal | undefined): Promise<boolean>;
   /** Why these headers are HTTP Basic, at a BMC that has sessions; `undefined` = they are not. */
   whyBasic(headers: Readonly<Record<string, string>>): unknown;
@@ -31,7 +31,7 @@ export interface Credentials {
 
 const loginTimeoutMs = 60_000;
 const probeTimeoutMs = 15_000;
-/** Members that each account may read which may log in (DSP0266, "Privilege model"): the systems. */
+/** Path of a collection that every account that may log in may read (DSP0266, "Privilege model"). */
 const systemsPath = '/redfish/v1/Systems';
 
 /** Sends without credentials but with retries; never throws for a status. */
@@ -153,7 +153,7 @@ async function logIn(
   return { token, place };
 }
 
-/** Whether the BMC shows one of the places to who has these headers; not where it does not answer. */
+/** Asks whether the BMC shows one of the places to a request with these headers; where it does not answer, it does not. */
 async function isAnyShown(
   places: readonly string[],
   sendOpen: SendOpen,

@@ -168,8 +168,8 @@ export async function readManager(system: RedfishSystem, signal: AbortSignal): P
 }
 
 /**
- * The system's BMC; `undefined` where none can be told to be it: of several that the system names, as blades name their
- * enclosure's, it is the only one of that type (DMTF Manager, `ManagerType`). With those that can't be read.
+ * Finds the system's BMC; `undefined` where none can be told to be it: of several that the system names, as blades name
+ * their enclosure's, it is the only one of that type (DMTF Manager, `ManagerType`). `unread`: managers that can't be read.
  */
 export async function findManager(system: RedfishSystem, signal: AbortSignal) {
   const { client } = system;

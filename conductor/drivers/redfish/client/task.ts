@@ -88,8 +88,8 @@ const Resource = Reference.extend({ error: z.unknown().optional() });
 
 /**
  * Looks at the task of an accepted request: for work that the BMC takes up at the next reset, where the end can't be awaited
- * but a failure may be known at once. Answers whether it has ended; `lost` = the BMC has forgotten it already; `none` = what it
- * named has said for seconds what no task says. Silence is no word of that.
+ * but a failure may be known at once. Answers whether it has ended; `lost` = the BMC has forgotten it already; `none` = for
+ * seconds the place that it named has answered nothing that a task would. One that does not answer at all is `open`.
  * @throws AppError `bmc_error` when the task failed already
  */
 export async function peekTask(

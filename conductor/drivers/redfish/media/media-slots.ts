@@ -47,7 +47,7 @@ export function slotState(data: VirtualMedia): SlotState {
   return inserted === false ? 'unsure' : 'full';
 }
 
-/** Whether a document says anything of a drive, which it is empty by: that of a BMC that starts may not. */
+/** Whether a document says anything of a drive: that of a BMC that starts may not, and the drive is not empty by it. */
 export function saysAnything({ Image, ImageName, Inserted, ConnectedVia, MediaTypes, Actions }: VirtualMedia): boolean {
   return [Image, ImageName, Inserted, ConnectedVia, MediaTypes, Actions].some((each) => each !== undefined);
 }
