@@ -1,6 +1,7 @@
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Descriptor, Manifest } from '#shared/oci/documents.ts';
 import { formatOfDiskType } from '#shared/oci/select-manifest.ts';
+import { unusableImage } from '#shared/oci/unusable-image.ts';
 import { nameSome } from '#shared/words.ts';
 
 /** The one file of a manifest that goes to the disk. */
@@ -44,7 +45,7 @@ export function findDiskLayer(manifest: Manifest, about: string): DiskLayer {
   if (!first) throw noDisk(manifest, of('container').length, about);
   if (more.length > 0) {
     const names = candidates.map((layer) => titleOf(layer) ?? layer.digest);
-    throw unusable(
+    throw unusableImage(
       `${about} has several files that may be the disk (${nameSome(names, 5)}): push the one that is meant by itself, and name that`,
     );
   }
@@ -93,7 +94,7 @@ function kindOf(layer: Descriptor, manifest: Manifest): Kind {
 
 function noDisk({ layers }: Manifest, containers: number, about: string): AppError {
   if (containers > 0) {
-    return unusable(
+    return unusableImage(
       `${about} is a container image (${containers} layers of a root file system) and no disk image. Push the disk's file itself ` +
         '(oras push REGISTRY/NAME:TAG disk.raw.zst); of a bootc container make a disk first, with bootc-image-builder or ' +
         '`bootc install to-disk`',
@@ -101,11 +102,7 @@ function noDisk({ layers }: Manifest, containers: number, about: string): AppErr
   }
   const names = layers.map((layer) => titleOf(layer) ?? layer.mediaType ?? layer.digest);
   const has = names.length === 0 ? 'nothing' : nameSome(names, 5);
-  return unusable(
+  return unusableImage(
     `${about} has no disk image: it has ${has}; a raw or qcow2 file is looked for, packed with zstd, gzip or xz`,
   );
-}
-
-function unusable(message: string): AppError {
-  return new AppError('image_error', message, { situation: 'image_unusable' });
 }

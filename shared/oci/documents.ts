@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { AppError } from '#shared/errors/app-error.ts';
 import { isDigest } from '#shared/oci/reference.ts';
+import { unusableImage } from '#shared/oci/unusable-image.ts';
 
 const annotations = z.record(z.string(), z.string()).nullish();
 const size = z.number().int().nonnegative();
@@ -46,7 +47,7 @@ export type OciDocument =
 export function parseOciDocument(body: unknown, about: string): OciDocument {
   const fields = typeof body === 'object' && body !== null ? body : {};
   const [hasLayers, hasManifests] = ['layers' in fields, 'manifests' in fields];
-  if (hasLayers && hasManifests) throw bad(about, 'it has both layers and manifests');
+  if (hasLayers && hasManifests) throw unusableImage(`${about}: it has both layers and manifests`);
   if (hasLayers) return { kind: 'manifest', manifest: read(Manifest, fields, about) };
   if (hasManifests) return { kind: 'index', index: read(Index, fields, about) };
   if (Reflect.get(fields, 'schemaVersion') === 1 || 'fsLayers' in fields) {
@@ -55,16 +56,12 @@ export function parseOciDocument(body: unknown, about: string): OciDocument {
       `${about} has a manifest of schema version 1: push it again with a present tool`,
     );
   }
-  throw bad(about, 'its manifest has neither layers nor manifests');
+  throw unusableImage(`${about}: its manifest has neither layers nor manifests`);
 }
 
 function read<T>(schema: z.ZodType<T>, fields: object, about: string): T {
   const parsed = schema.safeParse(fields);
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
-  throw bad(about, `its manifest is malformed (${issue?.path.join('.') ?? ''}: ${issue?.message ?? ''})`);
-}
-
-function bad(about: string, what: string): AppError {
-  return new AppError('image_error', `${about}: ${what}`, { situation: 'image_unusable' });
+  throw unusableImage(`${about}: its manifest is malformed (${issue?.path.join('.') ?? ''}: ${issue?.message ?? ''})`);
 }

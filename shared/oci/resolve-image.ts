@@ -5,6 +5,7 @@ import type { Descriptor } from '#shared/oci/documents.ts';
 import { type OciReference, showOciReference } from '#shared/oci/reference.ts';
 import { openRepository, type Repository } from '#shared/oci/registry-client.ts';
 import { formatOfDiskType, selectManifests, type WantedArchitecture } from '#shared/oci/select-manifest.ts';
+import { unusableImage } from '#shared/oci/unusable-image.ts';
 import { nameSome } from '#shared/words.ts';
 
 /** A disk image in a registry: which bytes it is, and how they are had now. */
@@ -67,9 +68,7 @@ async function findManifest(
   const { digest, document } = await repository.read(which);
   if (document.kind === 'manifest') return { digest, layer: findDiskLayer(document.manifest, about) };
   if (level === mostLevels) {
-    throw new AppError('image_error', `${about}: its index leads to others, more than ${mostLevels} deep`, {
-      situation: 'image_unusable',
-    });
+    throw unusableImage(`${about}: its index leads to others, more than ${mostLevels} deep`);
   }
   const candidates = selectManifests(document.index, wanted.architecture, about);
   const [only, ...others] = candidates;
@@ -88,11 +87,7 @@ async function findAmong(
   { about, level }: { readonly about: string; readonly level: number },
 ): Promise<FoundManifest> {
   const ambiguous = (among: readonly string[]): AppError =>
-    new AppError(
-      'image_error',
-      `${about} has several images that may be meant: name one by its digest (${nameSome(among, 8)})`,
-      { situation: 'image_unusable' },
-    );
+    unusableImage(`${about} has several images that may be meant: name one by its digest (${nameSome(among, 8)})`);
   if (candidates.length > mostLooked) throw ambiguous(candidates.map(({ digest }) => digest));
   const found: FoundManifest[] = [];
   let lacking: unknown;

@@ -1,5 +1,6 @@
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Descriptor, Index } from '#shared/oci/documents.ts';
+import { unusableImage } from '#shared/oci/unusable-image.ts';
 import { nameSome } from '#shared/words.ts';
 
 /** Annotation `disktype` of manifests in an index, as podman-machine's and Ironic's images have it; raw before qcow2. */
@@ -52,7 +53,7 @@ export function selectManifests(
 ): readonly Descriptor[] {
   // provenance and the like, beside the image that it is about
   const entries = index.manifests.filter(({ annotations }) => annotations?.['vnd.docker.reference.type'] === undefined);
-  if (entries.length === 0) throw unusable(`${about}: its index is empty`);
+  if (entries.length === 0) throw unusableImage(`${about}: its index is empty`);
   const fitting = entries.filter(
     (entry) =>
       cpuArch === undefined ||
@@ -61,7 +62,7 @@ export function selectManifests(
   );
   const offered = [...new Set(entries.map(architectureOf).filter((each) => each !== undefined))].sort();
   if (fitting.length === 0) {
-    throw unusable(`${about} has images for ${offered.join(', ')}, and ${archField} is ${cpuArch}`);
+    throw unusableImage(`${about} has images for ${offered.join(', ')}, and ${archField} is ${cpuArch}`);
   }
   const named = fitting.filter((entry) => cpuArch === undefined || architectureOf(entry) !== undefined);
   const ranked = (named.length > 0 ? named : fitting).map((entry) => ({ entry, rank: rankOf(entry) }));
@@ -69,7 +70,7 @@ export function selectManifests(
   const chosen = ranked.filter(({ rank }) => rank === best).map(({ entry }) => entry);
   if (best === Number.POSITIVE_INFINITY) {
     const types = ranked.map(({ entry }) => entry.annotations?.['disktype'] ?? '');
-    throw unusable(
+    throw unusableImage(
       `${about} has disks of type ${nameSome([...new Set(types)].sort(), 5)} alone: raw and qcow2 can be written`,
     );
   }
@@ -94,8 +95,4 @@ function rankOf({ annotations }: Descriptor): number | undefined {
   const type = annotations?.['disktype']?.toLowerCase();
   if (type === undefined) return unnamedRank;
   return Object.hasOwn(diskTypes, type) ? diskTypes[type]?.rank : undefined;
-}
-
-function unusable(message: string): AppError {
-  return new AppError('image_error', message, { situation: 'image_unusable' });
 }
