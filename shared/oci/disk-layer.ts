@@ -1,18 +1,19 @@
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Descriptor, Manifest } from '#shared/oci/documents.ts';
-import { formatOfDiskType } from '#shared/oci/select-manifest.ts';
+import { type DiskFormat, formatOfDiskType } from '#shared/oci/select-manifest.ts';
 import { unusableImage } from '#shared/oci/unusable-image.ts';
 import { nameSome } from '#shared/words.ts';
 
 /** The one file of a manifest that goes to the disk. */
 export interface DiskLayer {
+  /** `sha256:…`, `sha512:…` of the file. */
   readonly digest: string;
   /** Bytes of the file as it stands in the registry. */
   readonly size: number;
   /** Its file name, where it has one. */
   readonly title: string | undefined;
   /** `undefined`: its bytes say. */
-  readonly format: 'raw' | 'qcow2' | undefined;
+  readonly format: DiskFormat | undefined;
 }
 
 type Kind = 'disk' | 'maybe' | 'other' | 'container';

@@ -3,8 +3,17 @@ import type { Descriptor, Index } from '#shared/oci/documents.ts';
 import { unusableImage } from '#shared/oci/unusable-image.ts';
 import { nameSome } from '#shared/words.ts';
 
+/** Formats of disk images that can be written. */
+export type DiskFormat = 'raw' | 'qcow2';
+
+interface DiskType {
+  /** Place in the order of choice; the lowest is taken. */
+  readonly rank: number;
+  readonly format: DiskFormat;
+}
+
 /** Annotation `disktype` of manifests in an index, as podman-machine's and Ironic's images have it; raw before qcow2. */
-const diskTypes: Readonly<Record<string, { readonly rank: number; readonly format: 'raw' | 'qcow2' }>> = {
+const diskTypes: Readonly<Record<string, DiskType>> = {
   raw: { rank: 1, format: 'raw' },
   applehv: { rank: 2, format: 'raw' },
   qcow2: { rank: 3, format: 'qcow2' },
@@ -35,9 +44,13 @@ function isSameArchitecture(one: string, other: string): boolean {
 }
 
 /** Returns the format that an annotation `disktype` promises. */
-export function formatOfDiskType(annotations: Descriptor['annotations']): 'raw' | 'qcow2' | undefined {
-  const type = annotations?.['disktype']?.toLowerCase();
-  return type !== undefined && Object.hasOwn(diskTypes, type) ? diskTypes[type]?.format : undefined;
+export function formatOfDiskType(annotations: Descriptor['annotations']): DiskFormat | undefined {
+  return diskTypeIn(annotations)?.format;
+}
+
+function diskTypeIn(annotations: Descriptor['annotations']): DiskType | undefined {
+  const name = annotations?.['disktype']?.toLowerCase() ?? '';
+  return Object.hasOwn(diskTypes, name) ? diskTypes[name] : undefined;
 }
 
 /**
@@ -66,7 +79,7 @@ export function selectManifests(
   }
   const named = fitting.filter((entry) => cpuArch === undefined || architectureOf(entry) !== undefined);
   const ranked = (named.length > 0 ? named : fitting).map((entry) => ({ entry, rank: rankOf(entry) }));
-  const best = Math.min(...ranked.map(({ rank }) => rank ?? Number.POSITIVE_INFINITY));
+  const best = Math.min(...ranked.map(({ rank }) => rank));
   const chosen = ranked.filter(({ rank }) => rank === best).map(({ entry }) => entry);
   if (best === Number.POSITIVE_INFINITY) {
     const types = ranked.map(({ entry }) => entry.annotations?.['disktype'] ?? '');
@@ -75,8 +88,7 @@ export function selectManifests(
     );
   }
   const single = [...new Map(chosen.map((entry) => [entry.digest, entry])).values()];
-  const among = new Set(single.map(architectureOf));
-  if (cpuArch === undefined && single.length > 1 && among.size > 1) {
+  if (cpuArch === undefined && new Set(single.map(architectureOf)).size > 1) {
     throw new AppError(
       'invalid_argument',
       `${about} has images for ${offered.join(', ')}: ${archField} decides, and is not set`,
@@ -90,9 +102,8 @@ function architectureOf({ platform }: Descriptor): string | undefined {
   return architecture === '' || architecture === 'unknown' ? undefined : architecture;
 }
 
-/** @returns `undefined` for a type that can't be written */
-function rankOf({ annotations }: Descriptor): number | undefined {
-  const type = annotations?.['disktype']?.toLowerCase();
-  if (type === undefined) return unnamedRank;
-  return Object.hasOwn(diskTypes, type) ? diskTypes[type]?.rank : undefined;
+/** Returns the place of an entry in the order of choice; infinite for a type that can't be written. */
+function rankOf({ annotations }: Descriptor): number {
+  if (annotations?.['disktype'] === undefined) return unnamedRank;
+  return diskTypeIn(annotations)?.rank ?? Number.POSITIVE_INFINITY;
 }
