@@ -8,6 +8,7 @@ import { pipeline } from 'node:stream/promises';
 import { usageError } from '#conductor/cli/shell/usage-error.ts';
 import { type ImageChecksum, parseImageChecksum } from '#conductor/model/image-checksum.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
+import type { ResolvedImage } from '#shared/oci/resolve-image.ts';
 import { run, start } from '#shared/process/run.ts';
 
 /** By a file's first bytes. Programs, because they see an end that is missing, which Node's zstd does not. */
@@ -27,12 +28,7 @@ export interface OpenImage extends AsyncDisposable {
 }
 
 /** Place of an image in a registry, as `findImageToAdd` finds it. */
-export interface RegistryPlace {
-  readonly url: string;
-  /** Authorization header; a secret. */
-  readonly authorization: string | undefined;
-  readonly digest: string;
-}
+export type RegistryPlace = Pick<ResolvedImage, 'url' | 'digest' | 'authorization'>;
 
 /**
  * Opens a raw image, one that is compressed, or qcow2, by what is in it; a URL is downloaded first.

@@ -5,6 +5,7 @@ import { bootModeOf, capabilityOf } from '#conductor/nodes/boot/boot-mode.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { parsePullSecret } from '#shared/oci/pull-secret.ts';
 import { isOciSource, parseOciReference } from '#shared/oci/reference.ts';
+import type { ResolvedImage } from '#shared/oci/resolve-image.ts';
 import { checkOutboundUrl, type OutboundRules } from '#shared/peers/outbound-url.ts';
 import { hasSoftwareRaid } from '#shared/raid/target-raid-config.ts';
 
@@ -20,16 +21,7 @@ export function isPartitionImage(info: Readonly<Record<string, unknown>>): boole
 }
 
 /** An image's file in a registry, as it was found for this write. */
-export interface RegistryFile {
-  readonly url: string;
-  /** `sha256:…`, `sha512:…` of the file. */
-  readonly digest: string;
-  readonly title: string | undefined;
-  /** `undefined` = its bytes say. */
-  readonly format: 'raw' | 'qcow2' | undefined;
-  /** Authorization header; a secret. */
-  readonly authorization: string | undefined;
-}
+type RegistryFile = Pick<ResolvedImage, 'url' | 'digest' | 'title' | 'format' | 'authorization'>;
 
 /**
  * Makes the `image_info` argument of `write_image` from `instance_info` (agent-protocol.md §6.1).
