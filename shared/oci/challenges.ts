@@ -1,4 +1,4 @@
-/** One way in which a server wants to be shown who asks (RFC 9110 §11.6.1). */
+/** A scheme by which a server wants its callers to authenticate themselves (RFC 9110 §11.6.1). */
 export interface Challenge {
   /** In lower case: `bearer`, `basic`. */
   readonly scheme: string;
@@ -11,8 +11,9 @@ const token = /[!#$%&'*+\-.^_`|~0-9A-Za-z]+/y;
 const schemeForm = /[!#$%&'*+\-.^_`|~0-9A-Za-z]+(?=[ \t,]|$)/y;
 const end = /[ \t]*(?=,|$)/y;
 const spaces = /[ \t]*/y;
+const equals = /[ \t]*=[ \t]*/y;
 const separators = /[ \t,]*/y;
-const quoted = /"((?:[^"\\]|\\.)*)"/y;
+const quoted = /"(?:[^"\\]|\\.)*"/y;
 /** A value of Negotiate and its like, which has no name. */
 const token68 = /[A-Za-z0-9\-._~+/]+=*(?=[ \t]*(?:,|$))/y;
 /** Longest header that is read; real ones have some 200 characters. */
@@ -46,19 +47,17 @@ function readParams(reader: Reader, params: Record<string, string>): void {
     const start = reader.at();
     reader.take(separators);
     const name = reader.take(token);
-    reader.take(spaces);
-    if (name !== undefined && reader.takeText('=')) {
-      reader.take(spaces);
+    if (name !== undefined && reader.take(equals) !== undefined) {
       const value = reader.take(quoted)?.slice(1, -1).replaceAll(/\\(.)/g, '$1') ?? reader.take(token);
       if (value !== undefined) {
-        // sent twice, neither is certain: the first is not replaced
+        // of one that is sent twice the first stays
         params[name.toLowerCase()] ??= value;
         continue;
       }
     }
-    // another scheme begins here, or a value without a name
+    // another challenge begins here, or a value without a name
     reader.to(start);
-    if (Object.keys(params).length > 0 || reader.take(token68) === undefined) reader.to(start);
+    if (Object.keys(params).length === 0) reader.take(token68);
     return;
   }
 }
@@ -67,7 +66,6 @@ interface Reader {
   readonly at: () => number;
   readonly to: (position: number) => void;
   readonly take: (pattern: RegExp) => string | undefined;
-  readonly takeText: (wanted: string) => boolean;
 }
 
 function readerOf(text: string): Reader {
@@ -82,11 +80,6 @@ function readerOf(text: string): Reader {
       const found = pattern.exec(text)?.[0];
       if (found !== undefined) position += found.length;
       return found;
-    },
-    takeText: (wanted) => {
-      if (!text.startsWith(wanted, position)) return false;
-      position += wanted.length;
-      return true;
     },
   };
 }
