@@ -5,7 +5,6 @@ import type { RegistryLogin } from '#shared/oci/pull-secret.ts';
 import type { PeerAnswer } from '#shared/peers/ask-peer.ts';
 
 interface Asked {
-  readonly registry: string;
   readonly repository: string;
   readonly about: string;
   readonly scheme: 'http' | 'https';
@@ -51,19 +50,11 @@ async function fetchToken(
   const { about, scheme } = asked;
   const url = URL.parse(params['realm'] ?? '');
   if (!url || !/^https?:$/.test(url.protocol)) {
-    throw new AppError('image_error', `${about}: the registry names no service that gives tokens`, {
-      situation: 'image_denied',
-    });
+    throw denied(about, 'the registry names no service that gives tokens');
   }
   // a registry that is spoken to by HTTPS may not have the login sent in clear
   if (url.protocol === 'http:' && scheme === 'https') {
-    throw new AppError(
-      'image_error',
-      `${about}: the registry names a service by plain HTTP (${url.host}) for its tokens`,
-      {
-        situation: 'image_denied',
-      },
-    );
+    throw denied(about, `the registry names a service by plain HTTP (${url.host}) for its tokens`);
   }
   if (params['service'] !== undefined) url.searchParams.set('service', params['service']);
   // what is asked for is read, whatever the challenge would have us ask for

@@ -6,6 +6,7 @@ import { authorize } from '#shared/oci/authorize.ts';
 import { manifestTypes, type OciDocument, parseOciDocument } from '#shared/oci/documents.ts';
 import { apiHostOf, type OciReference, showOciReference } from '#shared/oci/reference.ts';
 import type { PeerAnswer } from '#shared/peers/ask-peer.ts';
+import { backOffMs } from '#shared/retry.ts';
 import { retryAfterMs } from '#shared/retry-after.ts';
 
 /** A repository of a registry, with what it has been shown so far. */
@@ -47,7 +48,7 @@ export function openRepository(reference: OciReference, means: RegistryMeans): R
       let answer = await ask();
       if (answer.status === 401) {
         const login = await means.loginFor(registry);
-        state.authorization = await authorize(answer, { registry, repository, about, scheme }, login, means);
+        state.authorization = await authorize(answer, { repository, about, scheme }, login, means);
         answer = await ask();
         if (answer.status === 401 || answer.status === 403)
           throw denied(about, answer.status, login !== undefined, means);
@@ -87,7 +88,8 @@ async function askPatiently(
   for (let tries = 1; ; tries += 1) {
     const answer = await askFollowing(url, authorization, about, means);
     if (answer.status !== 429 && answer.status < 500) return answer;
-    const waitMs = retryAfterMs(oneHeader(answer, 'retry-after'), means.clock.now()) ?? 1000 * 2 ** (tries - 1);
+    const waitMs =
+      retryAfterMs(oneHeader(answer, 'retry-after'), means.clock.now()) ?? backOffMs({ firstMs: 1000 }, tries);
     waited += waitMs;
     if (tries === mostTries || waited > means.patienceMs) {
       const when = answer.status === 429 ? `: it takes no more requests for ${Math.ceil(waitMs / 1000)} s` : '';
