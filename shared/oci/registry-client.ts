@@ -4,6 +4,7 @@ import type { Situation } from '#shared/errors/fault-codes.ts';
 import { askRegistry, type RegistryMeans } from '#shared/oci/ask-registry.ts';
 import { authorize } from '#shared/oci/authorize.ts';
 import { manifestTypes, type OciDocument, parseOciDocument } from '#shared/oci/documents.ts';
+import type { RegistryLogin } from '#shared/oci/pull-secret.ts';
 import { apiHostOf, type OciReference, showOciReference } from '#shared/oci/reference.ts';
 import type { PeerAnswer } from '#shared/peers/ask-peer.ts';
 import { backOffMs } from '#shared/retry.ts';
@@ -36,24 +37,25 @@ const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 export function openRepository(reference: OciReference, means: RegistryMeans): Repository {
   const scheme = means.plainHttp.has(reference.registry) ? 'http' : 'https';
   const base = `${scheme}://${apiHostOf(reference.registry)}/v2/${reference.repository}`;
-  const state: { authorization: string | undefined } = { authorization: undefined };
   const { registry, repository } = reference;
+  let login: RegistryLogin | undefined;
+  let authorization: string | undefined;
   return {
     blobUrl: (digest) => `${base}/blobs/${digest}`,
-    authorization: () => state.authorization,
+    authorization: () => authorization,
     read: async (which) => {
       const about = showOciReference({ registry, repository, ...which });
       const url = new URL(`${base}/manifests/${which.digest ?? which.tag}`);
-      const ask = (): Promise<PeerAnswer> => askPatiently(url, state.authorization, about, means);
+      const ask = (): Promise<PeerAnswer> => askPatiently(url, authorization, about, means);
       let answer = await ask();
       if (answer.status === 401) {
-        const login = await means.loginFor(registry);
-        state.authorization = await authorize(answer, { repository, about, scheme }, login, means);
+        login = await means.loginFor(registry);
+        authorization = await authorize(answer, { repository, about, scheme }, login, means);
         answer = await ask();
-        if (answer.status === 401 || answer.status === 403)
-          throw denied(about, answer.status, login !== undefined, means);
       }
-      if (answer.status === 403) throw denied(about, 403, false, means);
+      if (answer.status === 401 || answer.status === 403) {
+        throw denied(about, answer.status, login !== undefined, means);
+      }
       return readDocument(answer, which, about);
     },
   };

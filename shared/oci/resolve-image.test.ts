@@ -339,6 +339,16 @@ describe('a registry that wants to know who asks', () => {
     expect(await refusalOf(resolve('disk:it'))).toMatch(/without a login, or has no such image: give one/);
   });
 
+  test('a login that may read the index alone', async () => {
+    const disk = registry.put(manifest(layer('b.raw')));
+    registry.answerNext(
+      (_request, response) => response.writeHead(401, { 'WWW-Authenticate': 'Basic realm="x"' }).end(),
+      (_request, response) => response.end(JSON.stringify(index({ digest: disk }))),
+      (_request, response) => response.writeHead(403).end(),
+    );
+    expect(await refusalOf(resolve('disk:index', { login }))).toMatch(/answers 403 with the login that it was shown/);
+  });
+
   test('a service that may not be called is not', async () => {
     registry.challenge = realm();
     const refuses = (url: URL): void => {
