@@ -69,15 +69,19 @@ export function parseOciReference(text: string, field: string): OciReference {
   };
 }
 
-/** Returns whether a text is a reference that can be read. */
-export function isOciReference(text: string): boolean {
+/** Reads a reference as `parseOciReference` does; `undefined` for a text that is none. */
+export function findOciReference(text: string): OciReference | undefined {
   try {
-    parseOciReference(text, '');
-    return true;
+    return parseOciReference(text, '');
   } catch (error) {
-    if (error instanceof AppError) return false;
+    if (error instanceof AppError) return undefined;
     throw error;
   }
+}
+
+/** Returns whether a text is a reference that can be read. */
+export function isOciReference(text: string): boolean {
+  return findOciReference(text) !== undefined;
 }
 
 /** Writes a reference as `parseOciReference` reads it. */

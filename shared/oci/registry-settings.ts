@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { AppError } from '#shared/errors/app-error.ts';
-import { type OciReference, parseOciReference } from '#shared/oci/reference.ts';
+import { findOciReference } from '#shared/oci/reference.ts';
 import type { Mirror } from '#shared/oci/resolve-mirrored.ts';
 
 /** Settings of OCI registries; part of the conductor's environment (`environment.ts`). */
@@ -30,7 +29,7 @@ export interface RegistryConfig {
   readonly authFile: string | undefined;
   /** In lower case, as references name them. */
   readonly plainHttp: ReadonlySet<string>;
-  /** By the registry. */
+  /** Mirrors, each by the registry that it has copies of. */
   readonly mirrors: ReadonlyMap<string, Mirror>;
 }
 
@@ -66,7 +65,8 @@ function mirrorsIn(list: string): { readonly mirrors: Map<string, Mirror>; reado
   for (const entry of registriesIn(list)) {
     const [from = '', to = '', ...more] = entry.split('=');
     // any repository at each makes a reference of it
-    const [registry, mirror] = [referenceOf(`${from}/any/any`), referenceOf(`${to}/any`)];
+    const registry = findOciReference(`oci://${from}/any/any`);
+    const mirror = findOciReference(`oci://${to}/any`);
     const isWhole = more.length === 0 && !from.includes('/') && registry && mirror;
     if (!isWhole || mirrors.has(registry.registry)) wrong.push(entry);
     else mirrors.set(registry.registry, { registry: mirror.registry, prefix: prefixOf(to) });
@@ -76,15 +76,6 @@ function mirrorsIn(list: string): { readonly mirrors: Map<string, Mirror>; reado
 
 function prefixOf(mirror: string): string {
   return mirror.split('/').slice(1).join('/');
-}
-
-function referenceOf(text: string): OciReference | undefined {
-  try {
-    return parseOciReference(`oci://${text}`, 'BATON_OCI_MIRRORS');
-  } catch (error) {
-    if (error instanceof AppError) return undefined;
-    throw error;
-  }
 }
 
 /** Reads the configuration from settings without problems. */
