@@ -22,6 +22,7 @@ test.each([
 test.each([
   ['another registry', { ...before, image_source: 'oci://evil.example/disk:1' }, before],
   ['another port', { ...before, image_source: 'oci://registry.example:5000/disk:1' }, before],
+  ['a whole reference in place of one that lacks its repository', before, { ...before, image_source: 'oci://a' }],
   ['a registry in place of a web server', { ...http, image_source: 'oci://evil.example/disk:1' }, http],
 ])('%s is refused while the secret is kept', (_, after, was) => {
   expect(() => requireSecretForNewRegistry(after, was)).toThrow(/image_pull_secret again in the same request/);

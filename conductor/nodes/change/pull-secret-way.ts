@@ -1,6 +1,6 @@
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { AppError } from '#shared/errors/app-error.ts';
-import { isOciSource, parseOciReference } from '#shared/oci/reference.ts';
+import { findOciReference, isOciSource, parseOciReference } from '#shared/oci/reference.ts';
 
 /**
  * Checks that a registry's secret goes to no other registry than its writer has named: a caller that may change the image, and
@@ -14,15 +14,13 @@ export function requireSecretForNewRegistry(after: JsonObject, before: JsonObjec
   if (secret === null || secret !== before['image_pull_secret']) return;
   const source = after['image_source'];
   if (!isOciSource(source) || source === before['image_source']) return;
-  const registry = registryOf(source);
-  if (isOciSource(before['image_source']) && registryOf(before['image_source']) === registry) return;
+  const { registry } = parseOciReference(source, 'instance_info.image_source');
+  // a stored one that can't be read has named no registry
+  const { image_source: known } = before;
+  if (isOciSource(known) && findOciReference(known)?.registry === registry) return;
   throw new AppError(
     'invalid_argument',
     'instance_info: image_source decides where image_pull_secret is sent, and secrets are not shown: write ' +
       'instance_info/image_pull_secret again in the same request, or remove it.',
   );
-}
-
-function registryOf(source: string): string {
-  return parseOciReference(source, 'instance_info.image_source').registry;
 }
