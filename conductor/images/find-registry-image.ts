@@ -18,24 +18,33 @@ interface Context {
   readonly clock: Clock;
 }
 
+/** Limits of what is asked of a registry. */
+export interface AskOptions {
+  readonly patienceMs: number;
+  readonly signal: AbortSignal;
+  readonly onAsk?: () => void;
+}
+
 const loginAdvice = 'instance_info.image_pull_secret has it for one node, the file of BATON_OCI_AUTH_FILE for all';
 
 /**
  * Finds the image that a node's `instance_info.image_source` names in a registry; `undefined` where it names none.
  * @param options.pinned an earlier answer's `pinned`: the same image again, whatever its tag means now
  * @param options.patienceMs longest time that a busy registry is waited for
+ * @param options.onAsk called before each request
  * @throws AppError as `resolveImage`, `invalid_argument` for a reference or secret that can't be read.
  */
 export async function findRegistryImage(
   { config, secrets, clock }: Context,
   node: NodeRow,
-  options: { readonly pinned?: unknown; readonly patienceMs: number; readonly signal: AbortSignal },
+  options: AskOptions & { readonly pinned?: unknown },
 ): Promise<ResolvedImage | undefined> {
   const instanceInfo = openNodeDocument(secrets, node, 'instanceInfo');
   const { image_source: source, image_pull_secret: secret } = instanceInfo;
   if (!isOciSource(source)) return undefined;
   const given = parseOciReference(source, 'instance_info.image_source');
   const reference = pinnedOf(given, options.pinned) ?? given;
+  const login = (secret ?? '') === '' ? undefined : parsePullSecret(secret, 'instance_info.image_pull_secret');
   const rules: OutboundRules = { ...config.outbound.images, connectsHere: true };
   const dispatcher = outboundAgent(rules);
   try {
@@ -43,13 +52,14 @@ export async function findRegistryImage(
       clock,
       signal: options.signal,
       dispatcher,
-      checkUrl: (url) => void checkOutboundUrl('instance_info.image_source', url.href, rules),
+      checkUrl: (url) => {
+        options.onAsk?.();
+        checkOutboundUrl('instance_info.image_source', url.href, rules);
+      },
       plainHttp: config.registries.plainHttp,
       loginFor: async (registry) =>
         // a mirror is another's: the node's secret is the registry's
-        (secret ?? '') === '' || registry !== reference.registry
-          ? findStoredLogin(config.registries, registry)
-          : parsePullSecret(secret, 'instance_info.image_pull_secret'),
+        login && registry === reference.registry ? login : findStoredLogin(config.registries, registry),
       loginAdvice,
       archField: "the node's properties.cpu_arch",
       patienceMs: options.patienceMs,

@@ -24,7 +24,10 @@ afterEach(() => registry[Symbol.asyncDispose]());
 afterAll(() => api.close());
 
 /** Asks as a caller of a project, or of none, and gives the fault. */
-async function faultFor(project: string | undefined, { allow = '', limitMs = 10_000 } = {}): Promise<string> {
+async function faultFor(
+  project: string | undefined,
+  { allow = '', limitMs = 10_000, of = node } = {},
+): Promise<string> {
   const { config } = api.context;
   const images = {
     setting: 'BATON_IMAGE_URL_ALLOW',
@@ -41,13 +44,22 @@ async function faultFor(project: string | undefined, { allow = '', limitMs = 10_
     },
   };
   try {
-    await findRequestedImage(context, node, 'deploy', { project, limitMs });
+    await findRequestedImage(context, of, 'deploy', { project, limitMs });
     return 'none';
   } catch (error) {
     return `${errorCode(error)}: ${errorChain(error)}`;
   }
 }
 
+const json = (document: object): Answer => {
+  const text = JSON.stringify(document);
+  return (_request, response) => response.writeHead(200).end(text);
+};
+const both = ['amd64', 'arm64'].map((architecture, place) => ({
+  digest: `sha256:${`${place}`.repeat(64)}`,
+  size: 1,
+  platform: { architecture },
+}));
 const deep = '['.repeat(40);
 const answers: readonly (readonly [string, Answer, RegExp])[] = [
   ['no such image', (_request, response) => response.writeHead(404).end(), /^invalid_argument: .*no such image/],
@@ -59,6 +71,8 @@ const answers: readonly (readonly [string, Answer, RegExp])[] = [
     (_request, response) => response.writeHead(302, { Location: 'http://169.254.169.254/' }).end(),
     /^forbidden: .*169\.254\.169\.254/,
   ],
+  ['an index for several architectures', json({ manifests: both }), /^invalid_argument: .*amd64, arm64: .*decides/],
+  ['an old manifest', json({ schemaVersion: 1 }), /^not_supported: .*schema version 1/],
   ['a cut connection', (request) => request.socket.destroy(), /^unavailable: /],
 ];
 
@@ -80,6 +94,14 @@ test('callers of a project are not told what is in the networks of the conductor
     'invalid_argument: instance_info.image_source can not be read: ' +
       "a project's callers get the reason where BATON_IMAGE_URL_ALLOW says what may be fetched",
   ]);
+});
+
+test('a fault of what they have written themselves is named to them, and nobody is asked', async () => {
+  const written = { ...node, instanceInfo: { ...node.instanceInfo, image_pull_secret: 'x' } };
+  expect(await faultFor('ours', { of: written })).toMatch(
+    /^invalid_argument: instance_info\.image_pull_secret must be/,
+  );
+  expect(registry.requests).toEqual([]);
 });
 
 test('a registry that never answers is one that may answer later', async () => {

@@ -1,6 +1,6 @@
 import type { EngineContext } from '#conductor/flows/context.ts';
 import { fakesFlow } from '#conductor/flows/log/fakes-flow.ts';
-import { findRegistryImage } from '#conductor/images/find-registry-image.ts';
+import { type AskOptions, findRegistryImage } from '#conductor/images/find-registry-image.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { FlowKindName } from '#conductor/model/flows/flow-states.ts';
@@ -25,7 +25,7 @@ export async function findPlannedImage(
   context: Context,
   node: NodeRow,
   kind: FlowKindName | undefined,
-  options: { readonly patienceMs: number; readonly signal: AbortSignal },
+  options: AskOptions,
 ): Promise<ResolvedImage | undefined> {
   if (kind !== 'deploy' || !isOciSource(node.instanceInfo['image_source'])) return undefined;
   if (fakesFlow('deploy', node) || runsFromRamdisk(node) || writesNoImage(node)) return undefined;
@@ -50,8 +50,12 @@ export async function findRequestedImage(
   { project, limitMs = planMs }: Pick<Caller, 'project'> & { readonly limitMs?: number },
 ): Promise<ResolvedImage | undefined> {
   const signal = AbortSignal.timeout(limitMs);
+  let hasAsked = false;
+  const onAsk = (): void => {
+    hasAsked = true;
+  };
   try {
-    return await findPlannedImage(context, node, kind, { patienceMs: registryPatience.plan, signal });
+    return await findPlannedImage(context, node, kind, { patienceMs: registryPatience.plan, signal, onAsk });
   } catch (error) {
     const cause = signal.aborted
       ? new AppError('unavailable', `no whole answer within ${limitMs / 1000} s`, { situation: 'image_server' })
@@ -59,8 +63,8 @@ export async function findRequestedImage(
     if (!(cause instanceof AppError)) throw cause;
     const { code, situation } = cause;
     const what = 'instance_info.image_source can not be read';
-    // without a situation nobody has been asked yet
-    if (project !== undefined && context.config.outbound.images.allow === undefined && situation !== undefined) {
+    // before a host is asked, a fault is that of the fields alone
+    if (project !== undefined && context.config.outbound.images.allow === undefined && hasAsked) {
       const why = "a project's callers get the reason where BATON_IMAGE_URL_ALLOW says what may be fetched";
       throw new AppError('invalid_argument', `${what}: ${why}`);
     }
