@@ -11,7 +11,7 @@ const Descriptor = z.looseObject({
   digest: z.string().refine(isDigest, { error: 'must be a sha256 or sha512 digest' }),
   size,
   annotations,
-  platform: z.looseObject({ architecture: z.string().nullish(), os: z.string().nullish() }).nullish(),
+  platform: z.looseObject({ architecture: z.string().max(255).nullish(), os: z.string().nullish() }).nullish(),
 });
 export type Descriptor = z.infer<typeof Descriptor>;
 

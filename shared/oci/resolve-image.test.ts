@@ -120,6 +120,20 @@ describe('a manifest', () => {
     expect(await refusalOf(resolve('disk:it'))).toMatch(says);
   });
 
+  test.each<[string, string | undefined, (long: string) => object]>([
+    ['a title', undefined, (long) => manifest(layer(`${long}.iso`))],
+    ['the name of an annotation', undefined, (long) => ({ ...manifest(), annotations: { [long]: 7 } })],
+    ['an architecture', 'x86_64', (long) => index({ digest: fileDigest, architecture: long })],
+    [
+      'architectures to choose from',
+      undefined,
+      (long) => index({ digest: fileDigest, architecture: long }, { digest: `sha256:${'e'.repeat(64)}` }),
+    ],
+  ])('with %s of many characters is refused in few', async (_, cpuArch, document) => {
+    registry.put(document('x'.repeat(50_000)), 'long');
+    expect((await refusalOf(resolve('disk:long', { cpuArch }))).length).toBeLessThan(2500);
+  });
+
   test('that is not the one that was asked for by its digest is refused', async () => {
     const digest = registry.put(manifest(layer('a.raw')));
     registry.answerNext((_request, response) => void response.end(JSON.stringify(manifest(layer('b.raw')))));

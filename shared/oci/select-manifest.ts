@@ -91,7 +91,7 @@ export function selectManifests(
   if (cpuArch === undefined && new Set(single.map(architectureOf)).size > 1) {
     throw new AppError(
       'invalid_argument',
-      `${about} has images for ${offered.join(', ')}: ${archField} decides, and is not set`,
+      `${about} has images for ${nameSome(offered, 20)}: ${archField} decides, and is not set`,
     );
   }
   return single;
