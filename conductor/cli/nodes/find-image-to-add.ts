@@ -8,13 +8,14 @@ import { readRegistryConfig, registryEnvironment, registryProblems } from '#shar
 import { resolveMirrored } from '#shared/oci/resolve-mirrored.ts';
 import { findStoredLogin } from '#shared/oci/stored-login.ts';
 
-/** Time that the registry may take to say which file it is, and that a busy one is waited for. Milliseconds. */
+/** Time in which the registry must have named the file. Milliseconds. */
 const resolveMs = 180_000;
+/** Longest wait for a busy registry, within that time. Milliseconds. */
 const patienceMs = 120_000;
 
 /**
  * Finds the disk image that `oci://…` names, by the settings that the conductor has for registries.
- * @param arch chooses from an index
+ * @param arch architecture that is chosen from an index
  * @throws AppError as `resolveImage`, `invalid_argument` for settings and logins that can't be used.
  */
 export async function findImageToAdd(
@@ -22,18 +23,16 @@ export async function findImageToAdd(
   arch: string | undefined,
   { clock, registryEnvironment: given = {} }: Pick<CommandContext, 'clock' | 'registryEnvironment'>,
 ): Promise<RegistryPlace> {
-  const environment = z.object(registryEnvironment).parse({
-    BATON_OCI_AUTH_FILE: given['BATON_OCI_AUTH_FILE'] || undefined,
-    BATON_OCI_PLAIN_HTTP: given['BATON_OCI_PLAIN_HTTP'] || undefined,
-    BATON_OCI_MIRRORS: given['BATON_OCI_MIRRORS'] || undefined,
-  });
+  // an empty setting is none, as for the conductor
+  const set = Object.entries(given).filter(([, value]) => value !== '');
+  const environment = z.object(registryEnvironment).parse(Object.fromEntries(set));
   const [problem] = registryProblems(environment);
   if (problem !== undefined) throw usageError(problem);
   const config = readRegistryConfig(environment);
   const means: RegistryMeans = {
     clock,
     signal: AbortSignal.timeout(resolveMs),
-    checkUrl: () => undefined, // what the caller may reach, this may
+    checkUrl: () => undefined, // it runs with the rights of its caller
     plainHttp: config.plainHttp,
     loginFor: (registry) => findStoredLogin(config, registry),
     loginAdvice: 'the file of BATON_OCI_AUTH_FILE has it',
