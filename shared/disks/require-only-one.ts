@@ -1,24 +1,24 @@
 import type { Disk } from '#shared/disks/disk.ts';
-import type { HintTest } from '#shared/disks/root-device-hints.ts';
+import { exactText, type HintTest } from '#shared/disks/root-device-hints.ts';
 import { compareDisks } from '#shared/disks/same-disk.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** Hints of which each value is to be one disk's alone; of others, as of size, the first disk that fits is meant. */
+/** Hints whose value should identify one disk; for others, such as size, the first disk that fits is meant. */
 const identifying: ReadonlySet<string> = new Set(['by_path', 'name', 'serial', 'wwn', 'wwn_with_extension']);
 
 interface Choice {
   readonly chosen: Disk;
-  /** Disks that could have been chosen as well, the chosen one perhaps among them. */
+  /** Disks that meet the hints, with or without the chosen one. */
   readonly fitting: readonly Disk[];
   readonly hints: readonly HintTest[];
-  /** Place of the hints, for messages: `properties.root_device` */
+  /** Place of the hints, for messages: `properties.root_device`. */
   readonly source: string;
 }
 
 /**
  * Refuses to guess which of several disks an identifier means: udev gives one path to several behind some expanders,
  * namespaces have their controller's serial number, and the volumes of some arrays have one WWN. Several paths to one disk
- * are one. Pure.
+ * count as one. Pure.
  * @throws AppError `storage_error` naming the hints, the disks and what would tell them apart
  */
 export function requireOnlyOne({ chosen, fitting, hints, source }: Choice): void {
@@ -36,9 +36,5 @@ export function requireOnlyOne({ chosen, fitting, hints, source }: Choice): void
 
 /** Returns whether a hint gives one disk's identifier: no pattern, no choice of several, and not "none". */
 function namesOne({ field, wanted }: HintTest): boolean {
-  const value = wanted
-    .trim()
-    .toLowerCase()
-    .replace(/^s==\s*/, '');
-  return identifying.has(field) && value !== 'none' && !/^(<[a-z-]+>|s[=!<>])/.test(value);
+  return identifying.has(field) && (exactText(wanted) ?? 'none') !== 'none';
 }

@@ -246,6 +246,18 @@ function parseTextTest(text: string, field: string, canonical: (value: string) =
   return (actual) => compare(asText(actual), canonical(operand));
 }
 
+/**
+ * Returns the one value that a hint for a text asks for, in lower case: `abc` of `s== ABC`; `undefined` for a pattern, a
+ * choice of several, and all but one.
+ */
+export function exactText(wanted: string): string | undefined {
+  const text = wanted
+    .trim()
+    .toLowerCase()
+    .replace(/^s==\s*/, '');
+  return text === '' || /^(<[a-z-]+>|s[=!<>])/.test(text) ? undefined : text;
+}
+
 function parseBoolean(wanted: unknown, field: string): boolean {
   const text = String(wanted).trim().toLowerCase();
   if (['true', 't', 'yes', 'y', 'on', '1'].includes(text)) return true;

@@ -7,7 +7,7 @@ import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { KnownDisk, SparedDisk } from '#conductor/model/known-disk.ts';
 import { isNoDisk, isVirtualMedium } from '#shared/disks/disk.ts';
 import { findOsDisks } from '#shared/disks/find-os-disks.ts';
-import { listMismatches, parseHints } from '#shared/disks/root-device-hints.ts';
+import { exactText, listMismatches, parseHints } from '#shared/disks/root-device-hints.ts';
 import { protectedNames } from '#shared/disks/skip-list.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { type DiskIdentity, OsDisk, type SkippedDisk, skipReasons } from '#shared/wire/erase-result.ts';
@@ -63,8 +63,8 @@ export function osDiskByHints(disks: readonly KnownDisk[], properties: Readonly<
     'no deploy has recorded the disk of the operating system (the node was adopted, or deployed by an older release)';
   const hints = properties['root_device'];
   const wanted = typeof hints === 'object' && hints !== null ? (hints as Readonly<Record<string, unknown>>) : {};
-  const identities = ['serial', 'wwn', 'wwn_with_extension'].flatMap((key) => plainText(wanted[key]) ?? []);
-  if (identities.length === 0) {
+  const namesOne = (hint: unknown): boolean => typeof hint === 'string' && exactText(hint) !== undefined;
+  if (!['serial', 'wwn', 'wwn_with_extension'].some((key) => namesOne(wanted[key]))) {
     throw refusal(`${none}, and properties.root_device names none by serial or wwn`);
   }
   const tests = parseHints(wanted, 'properties.root_device');
@@ -74,13 +74,6 @@ export function osDiskByHints(disks: readonly KnownDisk[], properties: Readonly<
   if (found) return found;
   const named = matching.length === 0 ? 'no disk of this machine' : matching.map(({ name }) => name).join(', ');
   throw refusal(`${none}, and properties.root_device names ${named}`);
-}
-
-/** Returns a hint that names one value: `abc`, `s== abc`. */
-function plainText(hint: unknown): string | undefined {
-  if (typeof hint !== 'string') return undefined;
-  const text = hint.replace(/^\s*s==\s*/, '').trim();
-  return text === '' || /^(<|s[!<>=])/.test(text) ? undefined : text;
 }
 
 function refusal(why: string): AppError {
