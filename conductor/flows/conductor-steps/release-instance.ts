@@ -4,7 +4,7 @@ import type { ConductorStep, WriteFacts } from '#conductor/flows/step-context.ts
 import { allTogether } from '#conductor/kernel/db/query/batches.ts';
 import { forgetAllocation } from '#conductor/nodes/change/node-allocation.ts';
 import { deleteConfigDrive, updateNode } from '#conductor/nodes/node-store.ts';
-import { dissolveDynamicGroups } from '#conductor/nodes/ports/place-by-rules.ts';
+import { dissolveUnusedGroups } from '#conductor/nodes/ports/place-by-rules.ts';
 import { deleteVifs } from '#conductor/nodes/ports/port-store.ts';
 import { coveringWipe } from '#conductor/nodes/requested-wipe.ts';
 
@@ -17,7 +17,7 @@ export const releaseInstance: ConductorStep = {
     await ejectWhatever(context);
     const record: WriteFacts = async (tx) => {
       await allTogether([deleteConfigDrive(tx, node.uuid), deleteVifs(tx, node.uuid)]);
-      await dissolveDynamicGroups(tx, node.uuid);
+      await dissolveUnusedGroups(tx, node.uuid, []);
       if (node.allocationUuid !== null) {
         const caller = { user: flow.requestedBy ?? undefined };
         await forgetAllocation(tx, node, { conductor: config.conductorName, caller });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { portVlans } from '#conductor/model/port-vlans.ts';
 import { PortRulesInFile } from '#conductor/networks/vifs/port-rules.ts';
-import { dissolveDynamicGroups } from '#conductor/nodes/ports/place-by-rules.ts';
+import { dissolveUnusedGroups } from '#conductor/nodes/ports/place-by-rules.ts';
 import { deleteVifs } from '#conductor/nodes/ports/port-store.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
 
@@ -75,7 +75,7 @@ test("an instance's release takes the groups apart that were made for it, and no
   await attach('blue');
   expect(await groups()).toHaveLength(2);
   await deleteVifs(api.context.db, uuid);
-  await dissolveDynamicGroups(api.context.db, uuid);
+  await dissolveUnusedGroups(api.context.db, uuid, []);
   expect(await groups()).toMatchObject([{ name: 'own', dynamic_portgroup: false }]);
   expect(await members()).toEqual([null, null, null]);
 });

@@ -10,7 +10,7 @@ import type { PortRules } from '#conductor/networks/vifs/port-rules.ts';
 import type { NodesContext } from '#conductor/nodes/context.ts';
 import { changeNote } from '#conductor/nodes/node-history.ts';
 import { changeUnlocked } from '#conductor/nodes/node-lock.ts';
-import { dissolveDynamicGroups, dissolveLeftGroups, placeByRules } from '#conductor/nodes/ports/place-by-rules.ts';
+import { dissolveUnusedGroups, placeByRules } from '#conductor/nodes/ports/place-by-rules.ts';
 import { portgroupResource } from '#conductor/nodes/ports/port.ts';
 import {
   deleteVif,
@@ -30,11 +30,10 @@ import { AppError, errorCode } from '#shared/errors/app-error.ts';
 async function attachVif(
   tx: Transaction,
   node: NodeRow,
-  asked: Vif,
+  vif: Vif,
   networks: readonly VifNetwork[],
   rules: PortRules | undefined,
 ): Promise<boolean> {
-  let vif = asked;
   if (node.networkInterface === 'noop') return false;
   requireNotInUse(node, `attach VIF ${vif.id} to`);
   const attached = await listVifs(tx, node.uuid);
@@ -42,7 +41,7 @@ async function attachVif(
   if (attached.some(({ id }) => id === vif.id)) {
     throw new AppError('conflict', `${what}: it is attached already.`);
   }
-  await dissolveLeftGroups(tx, node.uuid, attached);
+  await dissolveUnusedGroups(tx, node.uuid, attached);
   const ports = await listNodePorts(tx, node.uuid);
   if (vif.portUuid !== null && !ports.some(({ uuid }) => uuid === vif.portUuid)) {
     throw new AppError('invalid_argument', `port_uuid: node ${node.uuid} has no port ${vif.portUuid}.`);
@@ -52,24 +51,25 @@ async function attachVif(
     throw new AppError('invalid_argument', `portgroup_uuid: node ${node.uuid} has no port group ${vif.portgroupUuid}.`);
   }
   const networkInterface = parseNetworkInterface(node.networkInterface);
+  let placed = vif;
   if (networkInterfaces[networkInterface].connects) {
     const groups = await listNodePortgroups(tx, node.uuid);
     const isConnected = ({ localLinkConnection }: PortRow) => Object.keys(localLinkConnection).length > 0;
     let connected = withPhysicalNetworks(ports.filter(isConnected), groups);
     if (rules && vif.portUuid === null && vif.portgroupUuid === null) {
-      vif = await placeByRules(tx, node, vif, { rules, ports: connected, groups, attached });
-      // a group that was made for it has them now
+      placed = await placeByRules(tx, node, vif, { rules, ports: connected, groups, attached });
+      // they may be in a group now that was made for it
       connected = withPhysicalNetworks((await listNodePorts(tx, node.uuid)).filter(isConnected), groups);
     }
     const [fault] = placeVifs(
-      [...attached, vif],
+      [...attached, placed],
       connected,
       networks,
       networkInterface === 'neutron' ? 'takes one' : 'takes all ports',
     ).faults;
     if (fault !== undefined) throw new AppError('invalid_argument', `${what}: ${fault}.`);
   }
-  await insertVif(tx, node.uuid, vif);
+  await insertVif(tx, node.uuid, placed);
   return true;
 }
 
@@ -77,9 +77,8 @@ async function attachVif(
 async function detachVif(tx: Transaction, node: NodeRow, vifId: string): Promise<boolean> {
   if (node.networkInterface === 'noop') return false;
   requireNotInUse(node, `detach VIF ${vifId} from`);
-  const group = (await listVifs(tx, node.uuid)).find(({ id }) => id === vifId)?.portgroupUuid;
   if (await deleteVif(tx, node.uuid, vifId)) {
-    if (group) await dissolveDynamicGroups(tx, node.uuid, group);
+    await dissolveUnusedGroups(tx, node.uuid, await listVifs(tx, node.uuid));
     return true;
   }
   throw new AppError(

@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { and, eq, inArray, notInArray, type SQL } from 'drizzle-orm';
+import { and, eq, inArray, notInArray } from 'drizzle-orm';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { type PortgroupRow, type PortRow, portgroups, ports } from '#conductor/kernel/db/schema/port.ts';
@@ -8,9 +8,9 @@ import { choosePlace, type PortRules } from '#conductor/networks/vifs/port-rules
 import { AppError } from '#shared/errors/app-error.ts';
 
 /**
- * Gives a VIF that was asked for nowhere the place that the rules of the instance's traits choose; a group that they want
- * is made here, and lives as long as the VIF.
- * @returns the VIF as it was where no rules apply
+ * Places a VIF that names no port or group by the rules of the instance's traits; a group that they ask for is made here, and
+ * exists as long as the VIF is attached.
+ * @returns the VIF with its place; unchanged where no rules apply
  * @throws AppError `invalid_argument` where rules apply and find no free port: another place would not be the one meant.
  */
 export async function placeByRules(
@@ -56,25 +56,18 @@ function traitsOf({ instanceInfo }: Pick<NodeRow, 'instanceInfo'>): string[] {
 }
 
 /**
- * Takes apart the groups that rules have made for VIFs which are gone.
- * @param only this one, if rules have made it; default: all of the node
+ * Takes apart the groups that rules have made, and that no VIF has any more; those too that a conductor of an older release
+ * has left, which would be bonded for the next instance and keep their ports from its rules.
+ * @param attached the node's VIFs
  */
-export function dissolveDynamicGroups(db: Queryable, nodeUuid: string, only?: string): Promise<void> {
-  return dissolve(db, nodeUuid, only === undefined ? undefined : eq(portgroups.uuid, only));
-}
-
-/**
- * Takes apart those that have no VIF: a conductor of an older release detaches networks, and leaves their groups, which
- * would be bonded for the next instance and keep their ports from its rules.
- */
-export function dissolveLeftGroups(db: Queryable, nodeUuid: string, attached: readonly Vif[]): Promise<void> {
-  const kept = attached.flatMap(({ portgroupUuid }) => portgroupUuid ?? []);
-  return dissolve(db, nodeUuid, kept.length === 0 ? undefined : notInArray(portgroups.uuid, kept));
-}
-
-async function dissolve(db: Queryable, nodeUuid: string, which: SQL | undefined): Promise<void> {
-  const isMeant = and(eq(portgroups.nodeUuid, nodeUuid), eq(portgroups.dynamicPortgroup, true), which);
-  const made = db.select({ uuid: portgroups.uuid }).from(portgroups).where(isMeant);
+export async function dissolveUnusedGroups(db: Queryable, nodeUuid: string, attached: readonly Vif[]): Promise<void> {
+  const used = attached.flatMap(({ portgroupUuid }) => portgroupUuid ?? []);
+  const isUnused = and(
+    eq(portgroups.nodeUuid, nodeUuid),
+    eq(portgroups.dynamicPortgroup, true),
+    notInArray(portgroups.uuid, used),
+  );
+  const made = db.select({ uuid: portgroups.uuid }).from(portgroups).where(isUnused);
   await db.update(ports).set({ portgroupUuid: null }).where(inArray(ports.portgroupUuid, made));
-  await db.delete(portgroups).where(isMeant);
+  await db.delete(portgroups).where(isUnused);
 }
