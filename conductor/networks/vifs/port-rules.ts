@@ -119,9 +119,7 @@ export function choosePlace(
 }
 
 function freeOf({ ports, groups, attached }: Parameters<typeof choosePlace>[2]) {
-  const taken = new Set(
-    attached.flatMap(({ portUuid, portgroupUuid }) => [portUuid ?? [], portgroupUuid ?? []].flat()),
-  );
+  const taken = new Set(attached.flatMap(({ portUuid, portgroupUuid }) => [portUuid, portgroupUuid]));
   const newestFirst = <Each extends { readonly id: number; readonly uuid: string }>(all: readonly Each[]): Each[] =>
     all.filter(({ uuid }) => !taken.has(uuid)).sort((one, other) => other.id - one.id);
   const used = new Set(ports.map(({ portgroupUuid }) => portgroupUuid));
