@@ -58,7 +58,7 @@ export async function findRegistryImage(
       },
       plainHttp: config.registries.plainHttp,
       loginFor: async (registry) =>
-        // a mirror is another's: the node's secret is the registry's
+        // the node's secret is for the registry, not for its mirror
         login && registry === reference.registry ? login : findStoredLogin(config.registries, registry),
       loginAdvice,
       archField: "the node's properties.cpu_arch",
@@ -74,7 +74,7 @@ export async function findRegistryImage(
   }
 }
 
-/** Returns the reference that was planned, where it still is about the same image. */
+/** Returns the reference that was planned, where the node still names the same tag. */
 function pinnedOf(given: OciReference, pinned: unknown): OciReference | undefined {
   if (!isOciSource(pinned)) return undefined;
   const planned = parseOciReference(pinned, 'the planned image');

@@ -10,7 +10,7 @@ export interface RegistryMeans {
   readonly clock: Pick<Clock, 'sleep' | 'now'>;
   readonly signal: AbortSignal;
   readonly dispatcher?: Dispatcher | undefined;
-  /** Throws for a URL that may not be called; each is shown to it before. */
+  /** Throws for a URL that may not be called; it gets each one before the request. */
   readonly checkUrl: (url: URL) => void;
   /** Registries, as references name them, that are spoken to by plain HTTP. */
   readonly plainHttp: ReadonlySet<string>;

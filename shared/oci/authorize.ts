@@ -12,8 +12,8 @@ interface Asked {
 
 /**
  * Makes the Authorization header that a registry's 401 asks for (distribution specification, "Token Authentication"): a
- * token of the service that it names, with or without a login, else the login itself. Of several challenges Bearer goes
- * first: it gives away a token that ends by itself, and opens one repository.
+ * token of the service that it names, with or without a login, else the login itself. Of several challenges Bearer is
+ * preferred: its token expires by itself, and opens one repository.
  * @throws AppError `image_error` where a login is needed and there is none, or it is refused; `not_supported` for
  * another scheme.
  */
@@ -52,12 +52,12 @@ async function fetchToken(
   if (!url || !/^https?:$/.test(url.protocol)) {
     throw denied(about, 'the registry names no service that gives tokens');
   }
-  // a registry that is spoken to by HTTPS may not have the login sent in clear
+  // the login of a registry that is spoken to by HTTPS must not be sent in clear
   if (url.protocol === 'http:' && scheme === 'https') {
     throw denied(about, `the registry names a service by plain HTTP (${url.host}) for its tokens`);
   }
   if (params['service'] !== undefined) url.searchParams.set('service', params['service']);
-  // what is asked for is read, whatever the challenge would have us ask for
+  // a token for reading, whatever scope the challenge names
   url.searchParams.set('scope', `repository:${asked.repository}:pull`);
   const headers = login ? { authorization: basic(login) } : {};
   const answer = await askRegistry(url, headers, about, means);

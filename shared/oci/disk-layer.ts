@@ -10,9 +10,9 @@ export interface DiskLayer {
   readonly digest: string;
   /** Bytes of the file as it stands in the registry. */
   readonly size: number;
-  /** Its file name, where it has one. */
+  /** File name, where it has one. */
   readonly title: string | undefined;
-  /** `undefined`: its bytes say. */
+  /** Format by its name or annotations; `undefined` = the file's first bytes decide. */
   readonly format: DiskFormat | undefined;
 }
 
@@ -21,13 +21,13 @@ type Kind = 'disk' | 'maybe' | 'other' | 'container';
 const titleKey = 'org.opencontainers.image.title';
 const packed = /\.(?:zst|zstd|gz|xz)$/i;
 const diskEnding = /\.(?:raw|img|qcow2|dd)$/i;
-/** Endings of what can be no raw or qcow2 disk, or is made for something else. */
+/** Endings of files that are no raw or qcow2 disk, or are made for another purpose. */
 const otherEnding =
   /\.(?:sha\d+|sha\d+sums?|md5|sum|sig|asc|pem|crt|json|ya?ml|toml|txt|md|log|spdx|tar|tgz|cpio|vmlinuz|initrd|efi|iso|vmdk|vhdx?|vdi|ova|ovf|caibx|castr|rpm|deb|ign)$/i;
 const diskMedia = /qcow2|qemu-disk|raw-disk|disk-image|disk\.image|\braw\b/i;
 /** Media types of any file at all, packed or not. */
 const anyMedia = /^application\/(?:octet-stream|zstd|x-zstd|gzip|x-gzip|xz|x-xz|vnd\.unknown\..*)$/i;
-/** Media types of a root file system's layers; a pushed file has them by default, too, and then a title. */
+/** Media types of a root file system's layers. ORAS gives them to any file by default, which then has a title. */
 const containerMedia = /(?:oci\.image\.layer|docker\.image\.rootfs|oci\.image\.layer\.nondistributable)/i;
 
 /**

@@ -27,7 +27,7 @@ export type Manifest = z.infer<typeof Manifest>;
 const Index = z.looseObject({ mediaType: z.string().nullish(), manifests: z.array(Descriptor).max(1000), annotations });
 export type Index = z.infer<typeof Index>;
 
-/** Media types that are asked for: those of the OCI image specification, and Docker's of before. */
+/** Media types that are asked for: those of the OCI image specification, and Docker's older ones. */
 export const manifestTypes: readonly string[] = [
   'application/vnd.oci.image.index.v1+json',
   'application/vnd.oci.image.manifest.v1+json',

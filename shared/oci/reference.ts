@@ -16,7 +16,7 @@ const host = /^(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:]+\])(?::\d{1,5})?$
 const repositoryForm = /^[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*(?:\/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)*$/;
 const tagForm = /^\w[\w.-]{0,127}$/;
 const digestForm = /^(?:sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})$/;
-/** Registry that `docker.io` stands for, where its API is. */
+/** Name of Docker Hub in references; its API is at another host. */
 const dockerHub = 'docker.io';
 
 /** Returns whether a text is meant as a reference to a registry. */

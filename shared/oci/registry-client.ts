@@ -10,7 +10,7 @@ import type { PeerAnswer } from '#shared/peers/ask-peer.ts';
 import { backOffMs } from '#shared/retry.ts';
 import { retryAfterMs } from '#shared/retry-after.ts';
 
-/** A repository of a registry, with what it has been shown so far. */
+/** A repository of a registry, with the authorization that has opened it so far. */
 export interface Repository {
   /** @throws AppError as `readDocument` */
   readonly read: (which: Pick<OciReference, 'tag' | 'digest'>) => Promise<ReadDocument>;
@@ -31,8 +31,8 @@ const mostTries = 5;
 const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
 /**
- * Opens a repository by the distribution specification (opencontainers/distribution-spec, "Pull"), read half: GET alone, as
- * some registries answer no HEAD.
+ * Opens a repository by the distribution specification (opencontainers/distribution-spec, "Pull"), to read it: by GET
+ * alone, as some registries answer no HEAD.
  */
 export function openRepository(reference: OciReference, means: RegistryMeans): Repository {
   const scheme = means.plainHttp.has(reference.registry) ? 'http' : 'https';
@@ -79,7 +79,7 @@ function readDocument(answer: PeerAnswer, which: Pick<OciReference, 'digest'>, a
   return { digest, document: parseOciDocument(answer.body, about) };
 }
 
-/** Waits as long as a registry says that it is too busy, and as there is patience for. */
+/** Asks again while the registry is too busy, after the time that it names, as long as `patienceMs` allows. */
 async function askPatiently(
   url: URL,
   authorization: string | undefined,

@@ -40,7 +40,7 @@ function registriesIn(list: string): string[] {
     .filter((each) => each !== '');
 }
 
-/** @returns what is wrong with the settings, one line each. */
+/** Lists what is wrong with the settings, one line each. */
 export function registryProblems(env: RegistryEnvironment): string[] {
   const wrong = registriesIn(env.BATON_OCI_PLAIN_HTTP).filter((each) => /[/@\s]/.test(each));
   return [
@@ -64,7 +64,7 @@ function mirrorsIn(list: string): { readonly mirrors: Map<string, Mirror>; reado
   const wrong: string[] = [];
   for (const entry of registriesIn(list)) {
     const [from = '', to = '', ...more] = entry.split('=');
-    // any repository at each makes a reference of it
+    // each must be a reference once it has a repository
     const registry = findOciReference(`oci://${from}/any/any`);
     const mirror = findOciReference(`oci://${to}/any`);
     const isWhole = more.length === 0 && !from.includes('/') && registry && mirror;

@@ -8,7 +8,7 @@ import { formatOfDiskType, selectManifests, type WantedArchitecture } from '#sha
 import { unusableImage } from '#shared/oci/unusable-image.ts';
 import { nameSome } from '#shared/words.ts';
 
-/** A disk image in a registry: which bytes it is, and how they are had now. */
+/** A disk image in a registry: its bytes, by their digest, and how they can be fetched now. */
 export interface ResolvedImage extends DiskLayer {
   /** The reference with the digest of the manifest that has the file: the same bytes for ever. */
   readonly pinned: string;
@@ -17,7 +17,7 @@ export interface ResolvedImage extends DiskLayer {
   readonly authorization: string | undefined;
 }
 
-/** An index may lead to others. */
+/** Levels of documents that are read: an index may lead to others. */
 const mostLevels = 3;
 /** Manifests that are read to find the one with a disk, where the index does not say. */
 const mostLooked = 8;
@@ -79,7 +79,7 @@ async function findManifest(
   return findAmong(repository, candidates, wanted, { about, level });
 }
 
-/** Looks into manifests that the index does not tell apart: one of them, and no other, has a disk. */
+/** Reads the manifests that the index does not tell apart, and takes the only one with a disk. */
 async function findAmong(
   repository: Repository,
   candidates: readonly Descriptor[],
@@ -96,7 +96,7 @@ async function findAmong(
       const each = await findManifest(repository, { tag: undefined, digest: candidate.digest }, wanted, level + 1);
       found.push({ ...each, layer: withFormat(each.layer, candidate) });
     } catch (error) {
-      // one that could not be read may be the one that is meant
+      // a manifest that can't be read may be the one that is meant
       if (!(error instanceof AppError) || error.situation !== 'image_unusable') throw error;
       lacking ??= error;
     }
@@ -107,7 +107,7 @@ async function findAmong(
   return only;
 }
 
-/** The index may say the format where the manifest does not. */
+/** Adds the format that the index names where the manifest names none. */
 function withFormat(layer: DiskLayer, { annotations }: Descriptor): DiskLayer {
   return layer.format === undefined ? { ...layer, format: formatOfDiskType(annotations) } : layer;
 }

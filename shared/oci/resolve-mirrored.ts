@@ -11,9 +11,9 @@ export interface Mirror {
 }
 
 /**
- * Finds the disk image as `resolveImage` does, at the registry's mirror first; what the mirror does not give is asked of the
- * registry. Its `pinned` names the registry in both cases: the digest is the same bytes wherever they come from.
- * @param mirrors by the registry
+ * Finds the disk image as `resolveImage` does, at the registry's mirror first, and then at the registry. Its `pinned` names
+ * the registry in both cases: the digest is the same bytes wherever they come from.
+ * @param mirrors each by the name of its registry
  * @throws AppError as `resolveImage`: the registry's, with the mirror's beside it.
  */
 export async function resolveMirrored(
@@ -45,7 +45,7 @@ export async function resolveMirrored(
   }
 }
 
-/** A mirror that is away, refuses, or has no copy says nothing of the registry; an image that can't be used is one. */
+/** Returns whether the registry may have the image: its mirror is away, refuses, or has no copy. An unusable image is found. */
 function mayBeElsewhere({ code, situation }: AppError): boolean {
   return code === 'unavailable' || situation === 'image_missing' || situation === 'image_denied';
 }

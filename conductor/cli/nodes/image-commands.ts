@@ -51,7 +51,7 @@ async function add(context: CommandContext, input: CommandInput): Promise<void> 
   print(context, input, { json, text: `${index}: ${added}\nchecksum: ${json.checksum}\n` });
 }
 
-/** Makes the index's name of a file's without its endings, or of repository and tag. */
+/** Makes the default name of an index: the file's without its endings, or repository and tag. */
 function nameOf(source: string): string {
   const file = basename(source.replace(/[?#].*$/, '')).split('.')[0] ?? '';
   if (!isOciSource(source)) return file;

@@ -109,7 +109,7 @@ async function download(url: string, file: string, authorization: string | undef
   const silent = new AbortController();
   const timer = setTimeout(() => silent.abort(new Error(`nothing came for ${silenceMs / 1000} s`)), silenceMs);
   try {
-    // fetch keeps the header from another origin that it is sent to
+    // fetch leaves the header out where a redirect leads to another origin
     const headers = authorization === undefined ? {} : { authorization };
     const answer = await fetch(url, { headers, signal: silent.signal });
     if (!answer.ok || !answer.body) throw new AppError('unavailable', `it answered ${answer.status}`);

@@ -37,7 +37,7 @@ export async function findPlannedImage(
 const planMs = 30_000;
 
 /**
- * Finds the image as `findPlannedImage` does, for a request whose caller gets the answer.
+ * Finds the image as `findPlannedImage` does, for a request whose caller gets the error.
  * @param caller a caller of a project may name any host: without a list of what may be fetched it gets the same answer
  * whatever the conductor has met in its networks
  * @throws AppError `invalid_argument` for an image that can't be read, `unavailable` where that may pass, `forbidden`,

@@ -64,7 +64,7 @@ function urlFields(info: ImageNode['instanceInfo'], source: string): Record<stri
   return { id: new URL(source).pathname.split('/').at(-1) || source, urls: [source], ...checksum(info) };
 }
 
-/** Gives where the file is, what opens it, and its digest, by which its bytes are checked as they pass. */
+/** Makes the fields for the file's URL, its authorization, and its digest, by which its bytes are checked as they arrive. */
 function fileFields(
   info: ImageNode['instanceInfo'],
   source: string,
@@ -88,8 +88,8 @@ function fileFields(
 }
 
 /**
- * Checks that a checksum beside an image in a registry is the file's own: Ironic does not look at it, and what somebody wants
- * to be checked must not be left unchecked.
+ * Checks that a checksum which is given with an image in a registry is the file's digest. Ironic ignores it; but a checksum
+ * that somebody has given must not go unchecked.
  * @param digest of the file, where it is known
  * @throws AppError `invalid_argument`.
  */

@@ -5,7 +5,7 @@ import { findOciReference, isOciSource, parseOciReference } from '#shared/oci/re
 /**
  * Checks that a registry's secret goes to no other registry than its writer has named: a caller that may change the image, and
  * sees the secret as `******`, must not have it sent to another host. Pure.
- * @param after with what was kept in place of `******`
+ * @param after the document with the kept secret in place of `******`
  * @throws AppError `invalid_argument` naming what must come along.
  */
 export function requireSecretForNewRegistry(after: JsonObject, before: JsonObject): void {

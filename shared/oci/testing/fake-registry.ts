@@ -5,18 +5,18 @@ import type { AddressInfo } from 'node:net';
 
 export type Answer = (request: IncomingMessage, response: ServerResponse) => unknown;
 
-/** A registry whose odd manners a test decides; Debian's docker-registry is in `test/system/oci-registry.test.ts`. */
+/** A registry whose answers a test decides; Debian's docker-registry is in `test/system/oci-registry.test.ts`. */
 export interface FakeRegistry extends AsyncDisposable {
   readonly host: string;
   /** Puts a document under a tag, too. @returns its digest */
   readonly put: (document: object, tag?: string) => string;
   /** Puts a file. @returns its digest */
   readonly putFile: (content: Buffer) => string;
-  /** The next requests are answered so, one each. */
+  /** Answers the next requests so, one each. */
   readonly answerNext: (...answers: readonly Answer[]) => void;
   /** Every request so far: method, path, and its Authorization. */
   readonly requests: readonly string[];
-  /** Challenge of each 401; `undefined` = it asks nobody. */
+  /** Challenge of each 401; `undefined` = it needs no authorization. */
   challenge: string | readonly string[] | undefined;
   /** Places where files are, by their digest: a blob store's. */
   readonly redirects: Map<string, string>;
