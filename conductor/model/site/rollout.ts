@@ -82,6 +82,11 @@ export function countOf(count: NodeCount, nodes: number): number {
 /** Beginning of the reason why an action is held that has paused without being asked to. */
 export const pausedByItself = 'paused by itself';
 
+/** Whether an action is held for another reason than a pause of its own: by a person, or since a restore. Pure. */
+export function isPausedByPerson(held: string | null): boolean {
+  return held !== null && !held.startsWith(pausedByItself);
+}
+
 /** Obstacles that an operator may have a group go past; limits of nodes that are out, and batches, are none. */
 const skippable: ReadonlySet<string> = new Set([
   'rollout-window',

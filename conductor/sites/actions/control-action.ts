@@ -11,7 +11,7 @@ import type { Caller } from '#conductor/kernel/caller.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import { siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import { describeRemark } from '#conductor/model/remarks/remark-words.ts';
-import { obstacleOf, pausedByItself } from '#conductor/model/site/rollout.ts';
+import { isPausedByPerson, obstacleOf, pausedByItself } from '#conductor/model/site/rollout.ts';
 import { type Decision, isUnderWay } from '#conductor/model/site/site-run.ts';
 import { addNotes, notifyOfAction } from '#conductor/sites/actions/action-notes.ts';
 import { stopReason } from '#conductor/sites/actions/settle-run.ts';
@@ -111,7 +111,6 @@ function requireControllable(action: SiteAction, verb: ControlVerb): void {
   if (endedAt !== null) refuse(`has ended (${state})`);
   if (abortRequested !== null) refuse('is stopping already');
   if (verb === 'pause' && held !== null) refuse('is paused already');
-  const isPausedByPerson = held !== null && !held.startsWith(pausedByItself);
-  if (verb === 'skip' && isPausedByPerson) refuse(`is paused (${held}); unpause it first`);
+  if (verb === 'skip' && isPausedByPerson(held)) refuse(`is paused (${held}); unpause it first`);
   if (verb === 'unpause' && held === null) refuse('is not paused');
 }

@@ -6,7 +6,7 @@ import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { rowsOf } from '#conductor/kernel/db/query/statement.ts';
 import { siteActionGroups, siteActionNodes } from '#conductor/kernel/db/schema/site-action.ts';
 import { describeRemark, newRemark } from '#conductor/model/remarks/remark-words.ts';
-import { obstacleOf, pausedByItself, type Rollout } from '#conductor/model/site/rollout.ts';
+import { isPausedByPerson, obstacleOf, type Rollout } from '#conductor/model/site/rollout.ts';
 import { type GroupDefinition, type GroupStage, isUnderWay, type NodeStatus } from '#conductor/model/site/site-run.ts';
 import type { SitesContext } from '#conductor/sites/context.ts';
 
@@ -134,8 +134,7 @@ function isMember(actionId: string, group: string): SQL {
 
 /** Whether an operator may have the group go past what is in its way: not while a person has paused the action. Pure. */
 function maySkip(group: Pick<WaitingGroup, 'stage' | 'rollout'>, held: string | null): boolean {
-  const isPausedByPerson = held !== null && !held.startsWith(pausedByItself);
-  return isUnderWay(group) && !isPausedByPerson && !!group.rollout && obstacleOf(group.rollout) !== undefined;
+  return isUnderWay(group) && !isPausedByPerson(held) && !!group.rollout && obstacleOf(group.rollout) !== undefined;
 }
 
 /** A group as far as it says who waits for whom. */
