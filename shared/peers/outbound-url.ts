@@ -129,10 +129,8 @@ export function outboundAgent(rules: OutboundRules, options: Agent.Options = {})
   return new Agent({
     ...options,
     connect: (target, callback) => {
-      // addresses are never looked up
-      const address = literalAddress(target.hostname);
       try {
-        if (address !== undefined) requireAddress(target.hostname, address, rules);
+        checkOutboundAddress(target.hostname, rules);
       } catch (refusal) {
         callback(refusal as Error, null);
         return;
@@ -140,6 +138,15 @@ export function outboundAgent(rules: OutboundRules, options: Agent.Options = {})
       connect(target, callback);
     },
   });
+}
+
+/**
+ * Checks a host that is an address: `net.connect` never looks it up. Names pass (`outboundLookup` checks theirs).
+ * @throws AppError `forbidden` for an address that the rules refuse
+ */
+export function checkOutboundAddress(host: string, rules: OutboundRules): void {
+  const address = literalAddress(host);
+  if (address !== undefined) requireAddress(host, address, rules);
 }
 
 /**

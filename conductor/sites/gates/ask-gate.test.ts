@@ -1,6 +1,8 @@
+import dns from 'node:dns';
 import { createServer, type RequestListener } from 'node:http';
+import { syncBuiltinESMExports } from 'node:module';
 import { type AddressInfo, createServer as createTcpServer, type Server } from 'node:net';
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
 import type { GateQuestion } from '#conductor/model/site/health-gate.ts';
 import { askGate } from '#conductor/sites/gates/ask-gate.ts';
 import { type OutboundRules, outboundAgent, parseOutboundAllowList } from '#shared/peers/outbound-url.ts';
@@ -89,4 +91,17 @@ test('neither leads where the rules do not let it, by address or by name', async
 
 test('of a question that this release does not know nothing is good', async () => {
   expect(await ask({})).toEqual({ isGood: false, said: 'this release does not know what the gate asks' });
+});
+
+test('a name that is not resolved in time is not good', async () => {
+  const silent = vi.fn();
+  const lookups = [vi.spyOn(dns, 'lookup'), vi.spyOn(dns.promises, 'lookup')];
+  for (const lookup of lookups) lookup.mockImplementation(() => new Promise(silent));
+  syncBuiltinESMExports();
+  onTestFinished(() => {
+    for (const lookup of lookups) lookup.mockRestore();
+    syncBuiltinESMExports();
+  });
+  const expected = { isGood: false, said: 'no answer within 0.05 s' };
+  expect(await ask({ tcp: 'slow.example:1' }, { limitMs: 50 })).toEqual(expected);
 });

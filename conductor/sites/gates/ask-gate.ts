@@ -5,7 +5,7 @@ import type { GateAnswer } from '#conductor/sites/strategy/rollout/judge-gates.t
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import { askPeerForStatus } from '#shared/peers/ask-peer.ts';
 import { openConnection, splitHostPort } from '#shared/peers/open-connection.ts';
-import { checkOutboundUrl, resolveOutbound } from '#shared/peers/outbound-url.ts';
+import { checkOutboundAddress, checkOutboundUrl, outboundLookup } from '#shared/peers/outbound-url.ts';
 import { peerLimits } from '#shared/peers/peer-limits.ts';
 
 /** Longest part of an answer that is kept for people. */
@@ -39,9 +39,8 @@ async function askOnce(question: GateQuestion, means: GateMeans): Promise<GateAn
     return { isGood: status >= 200 && status < 300, said: `HTTP ${status}` };
   }
   if (tcp !== undefined) {
-    const { host, port } = splitHostPort(tcp);
-    const address = await resolveOutbound(host, rules);
-    await openConnection(address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`, signal);
+    checkOutboundAddress(splitHostPort(tcp).host, rules);
+    await openConnection(tcp, signal, outboundLookup(rules));
     return { isGood: true, said: 'connected' };
   }
   if (prometheus !== undefined) return askPrometheus(question, means);
