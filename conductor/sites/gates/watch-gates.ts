@@ -32,13 +32,13 @@ interface Watched {
   look?: GateLook;
   askedAt?: number;
   answeredAt?: number;
-  asking?: Promise<void>;
 }
 
 export function watchGates({ ask, now, changed }: GateWatchOptions): GateWatch {
   const watched = new Map<string, Watched>();
   const stopping = new AbortController();
-  const asking = new Set<Promise<void>>();
+  /** Questions without an answer yet, also to gates that are forgotten meanwhile. */
+  const open = new Map<Watched, Promise<void>>();
 
   const take = (gate: Watched, answer: GateAnswer): void => {
     const at = now();
@@ -54,8 +54,6 @@ export function watchGates({ ask, now, changed }: GateWatchOptions): GateWatch {
       take(gate, await ask(question, stopping.signal));
     } catch (error) {
       if (!stopping.signal.aborted) take(gate, { isGood: false, said: String(error) });
-    } finally {
-      delete gate.asking;
     }
   };
   return {
@@ -68,10 +66,11 @@ export function watchGates({ ask, now, changed }: GateWatchOptions): GateWatch {
           const state = watched.get(key) ?? {};
           watched.set(key, state);
           const isDue = state.askedAt === undefined || now() - state.askedAt >= gateEveryMs;
-          if (isDue && !state.asking) {
-            const question = askOnce(state, gate).finally(() => asking.delete(question));
-            state.asking = question;
-            asking.add(question);
+          if (isDue && !open.has(state)) {
+            open.set(
+              state,
+              askOnce(state, gate).finally(() => open.delete(state)),
+            );
           }
           return state.look ? [[gate.name, state.look]] : [];
         });
@@ -82,7 +81,7 @@ export function watchGates({ ask, now, changed }: GateWatchOptions): GateWatch {
     },
     stop: async () => {
       stopping.abort(new Error('the action has ended'));
-      await Promise.all(asking);
+      await Promise.all(open.values());
     },
   };
 }
