@@ -8,7 +8,7 @@ export type GateVerdict =
   | { readonly isGood: false; readonly why: Remark; readonly pauses: boolean };
 
 /** The state that a group's gates are judged with. */
-export interface GateScene {
+interface GatesNow {
   readonly gates: readonly HealthGate[];
   /** By the gate's name; one without a look has not been asked, and is not good. */
   readonly looks: ReadonlyMap<string, GateLook>;
@@ -19,7 +19,7 @@ export interface GateScene {
 }
 
 /** Judges a group's gates: one that has been bad for longer than its patience comes before one that only waits. Pure. */
-export function judgeGates({ gates, looks, settledAt = 0, now }: GateScene): GateVerdict {
+export function judgeGates({ gates, looks, settledAt = 0, now }: GatesNow): GateVerdict {
   const verdicts = gates.map((gate) => judge(gate, looks.get(gate.name), { settledAt, now }));
   const bad = verdicts.filter((verdict) => !verdict.isGood);
   return bad.find(({ pauses }) => pauses) ?? bad[0] ?? { isGood: true };

@@ -11,7 +11,8 @@ import { hasEnded, isBegunHere, isUntouched } from '#conductor/sites/strategy/ro
 import { type GateVerdict, judgeGates } from '#conductor/sites/strategy/rollout/judge-gates.ts';
 import { isClosed } from '#conductor/sites/strategy/rollout/window.ts';
 
-interface GateScene {
+/** A group under way, as its health gates see it. */
+export interface GateScene {
   readonly group: GroupRun;
   readonly rollout: Rollout;
   readonly nodeOf: (name: string) => NodeRun;
@@ -60,7 +61,7 @@ export function gatesToAsk(run: SiteRun, now: number): AskedGates[] {
     const { name } = group.definition;
     const gates = gatesLeft(group);
     if (gates.length === 0 || !isUnderWay(group)) return [];
-    const isLeft = group.members.some((member) => isUntouched(run.nodes.get(member) ?? { status: 'not_started' }));
-    return isLeft && isClosed(group, now) ? [] : [{ group: name, gates }];
+    const isUnbegun = (member: string): boolean => isUntouched(run.nodes.get(member) ?? { status: 'not_started' });
+    return isClosed(group, now) && group.members.some(isUnbegun) ? [] : [{ group: name, gates }];
   });
 }

@@ -1,23 +1,16 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Remark } from '#conductor/model/remarks/remark.ts';
 import { newRemark } from '#conductor/model/remarks/remark-words.ts';
-import type { GateLooks } from '#conductor/model/site/health-gate.ts';
-import { countOf, type OutLimit, type Rollout } from '#conductor/model/site/rollout.ts';
-import type { Decision, GroupRun, NodeRun } from '#conductor/model/site/site-run.ts';
+import { countOf, type OutLimit } from '#conductor/model/site/rollout.ts';
+import type { Decision } from '#conductor/model/site/site-run.ts';
 import { hasEnded, isBegunHere, isOut, isUntouched } from '#conductor/sites/strategy/rollout/begun-here.ts';
-import { lookAtGates } from '#conductor/sites/strategy/rollout/look-at-gates.ts';
+import { type GateScene, lookAtGates } from '#conductor/sites/strategy/rollout/look-at-gates.ts';
 import { describeWindow, isClosed } from '#conductor/sites/strategy/rollout/window.ts';
 
 /** A group under way, as its rollout sees it. */
-export interface RolloutScene {
-  readonly group: GroupRun;
-  readonly rollout: Rollout;
-  readonly nodeOf: (name: string) => NodeRun;
-  /** Milliseconds since 1970. */
-  readonly now: number;
+interface RolloutScene extends GateScene {
   /** Canaries that are no longer in service, with the reason. */
   readonly outOfService: ReadonlyMap<string, string>;
-  readonly looks: GateLooks;
 }
 
 /** Result of a look at a group's turn. */
