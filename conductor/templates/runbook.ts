@@ -9,7 +9,7 @@ import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
 import type { RequestedStep } from '#conductor/model/flows/planned-step.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { Resource, ResourceChange } from '#conductor/nodes/resources/resource.ts';
-import { getRow, lockRow } from '#conductor/nodes/resources/resource-store.ts';
+import { getRow, lockRow, updateRow } from '#conductor/nodes/resources/resource-store.ts';
 import { listTraits } from '#conductor/nodes/traits.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -83,7 +83,7 @@ export async function changeRunbookTraits(
     const before = await lockRow(tx, runbookResource, uuid);
     requireOwner(before, caller, 'update');
     const traits = [...new Set(change(before.traits))].sort();
-    await tx.update(runbooks).set({ traits, updatedAt: new Date() }).where(eq(runbooks.uuid, uuid));
+    await updateRow(tx, runbookResource, before, { traits });
   });
 }
 
