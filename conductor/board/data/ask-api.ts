@@ -2,6 +2,8 @@
 
 const pageSize = 1000;
 const timeoutMs = 20_000;
+/** Newest one that the board needs: aborts in 'wait call-back' are there since. */
+const microversion = '1.110';
 
 export class LoginNeeded extends Error {}
 
@@ -67,7 +69,7 @@ export async function send(request: ApiRequest, authorization?: string): Promise
 /** The same for a shell. Pure. */
 export function asCurl({ method, path, body }: ApiRequest, origin: string): string {
   const data = body === undefined ? '' : ` -H 'Content-Type: application/json' -d ${quoted(JSON.stringify(body))}`;
-  const version = "-H 'X-OpenStack-Ironic-API-Version: 1.110'";
+  const version = `-H 'X-OpenStack-Ironic-API-Version: ${microversion}'`;
   return `curl -X ${method} -H "Authorization: Bearer $TOKEN" ${version}${data} ${quoted(`${origin}/${path}`)}`;
 }
 
@@ -79,7 +81,7 @@ function ask({ method, path, body }: ApiRequest, authorization?: string): Promis
     method,
     headers: {
       accept: 'application/json',
-      'x-openstack-ironic-api-version': '1.110',
+      'x-openstack-ironic-api-version': microversion,
       'x-baton-board': '1',
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       ...(authorization === undefined ? {} : { authorization }),
