@@ -1,5 +1,4 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -7,6 +6,7 @@ import type { GateQuestion } from '#conductor/model/site/health-gate.ts';
 import { askGate } from '#conductor/sites/gates/ask-gate.ts';
 import { outboundAgent } from '#shared/peers/outbound-url.ts';
 import { run } from '#shared/process/run.ts';
+import { freePort } from '#test/support/free-port.ts';
 
 /** Health gates on a real Prometheus, Debian's, which watches itself and a target that is not there. */
 
@@ -16,13 +16,6 @@ const state = { url: '', directory: '' };
 const end = new AbortController();
 let server: Promise<unknown> = Promise.resolve();
 
-async function freePort(): Promise<number> {
-  const socket = createServer();
-  await new Promise<void>((resolve) => void socket.listen(0, '127.0.0.1', resolve));
-  const address = socket.address();
-  await new Promise((resolve) => void socket.close(resolve));
-  return typeof address === 'object' && address ? address.port : 0;
-}
 function ask(query: string, threshold: Pick<GateQuestion, 'at_least' | 'at_most'>) {
   const { url: prometheus } = state;
   return askGate({ prometheus, query, ...threshold }, { rules, agent, signal: new AbortController().signal });
