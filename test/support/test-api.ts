@@ -17,7 +17,7 @@ import { joinRegister } from '#conductor/kernel/conductors/register.ts';
 import type { Database } from '#conductor/kernel/db/open.ts';
 import { createMetrics } from '#conductor/kernel/metrics/metrics.ts';
 import { createNetworkConnector } from '#conductor/networks/connect-node.ts';
-import type { Networks } from '#conductor/networks/networks-file.ts';
+import { type Networks, noNetworks } from '#conductor/networks/networks-file.ts';
 import { findSwitchDriver, switchDrivers } from '#conductor/networks/switches/index.ts';
 import { openCredential } from '#conductor/sites/credentials.ts';
 import { createPluginFiles } from '#conductor/sites/plugins/plugin-store.ts';
@@ -80,7 +80,7 @@ async function openEngine(
   database: Database,
   options: TestApiOptions,
 ): Promise<EngineContext & Pick<ConductorContext, 'config'>> {
-  const networks = options.networks ?? { switches: [], networks: [], defaults: undefined };
+  const networks = options.networks ?? noNetworks;
   const metrics = createMetrics();
   const drivers = createDrivers({ run, log: silentLog, metrics, secrets: testSecrets }, options.drivers);
   const conductors = await joinRegister({

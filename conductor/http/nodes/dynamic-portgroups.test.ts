@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { portVlans } from '#conductor/model/port-vlans.ts';
+import { noNetworks } from '#conductor/networks/networks-file.ts';
 import { PortRulesInFile } from '#conductor/networks/vifs/port-rules.ts';
 import { dissolveUnusedGroups } from '#conductor/nodes/ports/place-by-rules.ts';
 import { deleteVifs } from '#conductor/nodes/ports/port-store.ts';
@@ -12,9 +13,8 @@ let uuid: string;
 beforeAll(async () => {
   api = await openTestApi({
     networks: {
-      switches: [],
+      ...noNetworks,
       networks: ['blue', 'red'].map((name) => ({ name, vlans: portVlans(10) })),
-      defaults: undefined,
       portRules: PortRulesInFile.parse({
         CUSTOM_BOND: {
           actions: [

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { portVlans } from '#conductor/model/port-vlans.ts';
 import { nextProvisionState, type ProvisionState } from '#conductor/model/provision-states.ts';
+import { noNetworks } from '#conductor/networks/networks-file.ts';
 import { claimLease, releaseLease } from '#conductor/nodes/node-lease.ts';
 import { updateNode } from '#conductor/nodes/node-store.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
@@ -10,11 +11,7 @@ let api: TestApi;
 let uuid: string;
 beforeAll(async () => {
   api = await openTestApi({
-    networks: {
-      switches: [],
-      networks: ['tenant-a', 'tenant-c'].map((name) => ({ name, vlans: portVlans(10) })),
-      defaults: undefined,
-    },
+    networks: { ...noNetworks, networks: ['tenant-a', 'tenant-c'].map((name) => ({ name, vlans: portVlans(10) })) },
   });
 });
 beforeEach(async () => {
