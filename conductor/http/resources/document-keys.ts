@@ -34,13 +34,13 @@ export function hideKeys(
   keys: DocumentKeys,
   view: Readonly<Record<string, unknown>>,
   version: number,
-): Record<string, unknown> {
+): Readonly<Record<string, unknown>> {
   const hidden = Object.entries(keys).filter(([field, rules]) =>
     Object.entries(rules).some(
       ([key, { since, until }]) => (version < since || version >= until) && hasKey(view[field], key),
     ),
   );
-  return { ...view, ...Object.fromEntries(hidden.map(([field]) => [field, {}])) };
+  return hidden.length === 0 ? view : { ...view, ...Object.fromEntries(hidden.map(([field]) => [field, {}])) };
 }
 
 function hasKey(document: unknown, key: string): boolean {
