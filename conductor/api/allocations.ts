@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { jsonDocument } from '#conductor/api/node-description.ts';
+import { jsonDocument, line } from '#conductor/api/node-description.ts';
 import { type Answer, answerOf, defineFields, json, nullableText, time, uuid } from '#conductor/api/values.ts';
 import { allocationStates, statesOf } from '#conductor/model/site/transitions.ts';
 import { TraitName } from '#conductor/model/trait-name.ts';
@@ -47,7 +47,7 @@ export const AllocationRequest = z.strictObject({
     .nullish(),
   traits: z.array(TraitName, { error: 'must be a list of traits' }).nullish(),
   candidate_nodes: z.array(z.string(), { error: 'must be a list of names or UUIDs of nodes' }).nullish(),
-  owner: z.string({ error: 'must be text' }).max(255, 'is too long: at most 255 characters').nullish(),
+  owner: line.optional(),
   node: z.string({ error: 'must be the name or UUID of a node' }).nullish(),
   wait: z
     .number({ error: 'must be a number of seconds' })

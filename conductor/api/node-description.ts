@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { interfaceKinds } from '#conductor/model/node-words.ts';
 
 export const jsonDocument = z.record(z.string(), z.unknown(), { error: 'must be a JSON object' });
-const line = z.string({ error: 'must be text' }).max(255, 'is too long: at most 255 characters').nullable();
+/** Text of one line of a node or another resource, or none. */
+export const line = z.string({ error: 'must be text' }).max(255, 'is too long: at most 255 characters').nullable();
 const wordsForTrue = new Set(['true', 't', 'yes', 'y', 'on', '1']);
 const wordsForFalse = new Set(['false', 'f', 'no', 'n', 'off', '0']);
 

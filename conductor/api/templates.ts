@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { line } from '#conductor/api/node-description.ts';
 import {
   type Answer,
   answerOf,
@@ -79,7 +80,7 @@ export const runbookFields = defineFields('runbook', 92, {
   name: { type: z.string(), write: RunbookName, listed: true },
   description: {
     type: nullableText,
-    write: z.string({ error: 'must be text' }).max(255, 'is too long: at most 255 characters').nullish(),
+    write: line.optional(),
     since: 112,
   },
   traits: { type: z.array(z.string()), since: 112 },
@@ -91,7 +92,7 @@ export const runbookFields = defineFields('runbook', 92, {
   public: { type: z.boolean(), write: z.boolean({ error: 'must be true or false' }).nullish(), listed: true },
   owner: {
     type: nullableText,
-    write: z.string({ error: 'must be text' }).max(255, 'is too long: at most 255 characters').nullish(),
+    write: line.optional(),
     listed: true,
   },
   extra: { type: json, write: z.record(z.string(), z.unknown(), { error: 'must be a JSON object' }).nullish() },
@@ -123,7 +124,7 @@ export const ruleFields = defineFields('inspection rule', 96, {
   updated_at: { type: time.nullable() },
   description: {
     type: nullableText,
-    write: z.string({ error: 'must be text' }).max(255, 'is too long: at most 255 characters').nullish(),
+    write: line.optional(),
     listed: true,
   },
   phase: { type: nullableText, write: z.literal('main', { error: 'must be main' }).nullish(), listed: true },
