@@ -67,7 +67,7 @@ export const TemplateDescription = z.strictObject(templateFields.written);
 
 const RunbookStep = DeployStep.omit({ priority: true }).extend({ order: DeployStep.shape.priority });
 
-/** A trait's before 1.112, which the route requires. */
+/** Name of a runbook; before 1.112 the route requires that it is a trait. */
 const RunbookName = z
   .string({ error: 'must be text' })
   .regex(/^[\w.~-]{1,255}$/, 'must be 1 to 255 letters, digits and - . _ ~')

@@ -6,8 +6,8 @@ import { AppError } from '#shared/errors/app-error.ts';
 import { firstIssues } from '#shared/errors/describe-issues.ts';
 
 /**
- * Ironic's subset of RFC 6902 (ironic-api.md §1.5): no test, move or copy. Keys of documents that have `~` or `/` are
- * written `~0` and `~1`, since microversion 1.98 (`requirePatch`).
+ * Ironic's subset of RFC 6902 (ironic-api.md §1.5): no test, move or copy. A `~` or `/` in a document's key is written
+ * `~0` or `~1`, since microversion 1.98 (`requirePatch`).
  */
 export const JsonPatch = boundedList(
   z.array(

@@ -96,7 +96,7 @@ function refuseNode({ name, traits }: Pick<Runbook, 'name' | 'traits'>, own: rea
   return `add ${needed.length === 1 ? `the trait ${needed[0]}` : `one of the traits ${needed.join(', ')}`} to the node first`;
 }
 
-/** Microversion since which runbooks have traits, and a name that need be none. */
+/** Microversion since which runbooks have traits, and a name that need not be one. */
 export const traitsVersion = 112;
 
 /**

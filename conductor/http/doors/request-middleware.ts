@@ -26,7 +26,7 @@ export function observeRequests(context: Pick<HttpContext, 'log' | 'metrics'>): 
     c.set('requestId', requestId);
     await next();
     // not `c.header`, which copies the answer and its body
-    // Ironic's own is the second, which the first repeats since 1.107 whatever the version in use
+    // Ironic's own name is the second; since 1.107 it sends the first as well, whatever the version in use
     for (const name of ['X-OpenStack-Request-ID', 'OpenStack-Request-ID']) c.res.headers.set(name, requestId);
     c.res.headers.set('X-Content-Type-Options', 'nosniff');
     // logins and secrets are among what callers are answered

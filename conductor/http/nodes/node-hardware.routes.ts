@@ -154,7 +154,7 @@ const firmware = firmwareRoute.get(
   { since: 86 },
 );
 
-/** Maker, model and serial number of what has the firmware. */
+/** Microversion since which a component has the maker, model and serial number of its part. */
 const identityVersion = 114;
 
 /** Serves `/v1/nodes/{node}/firmware` (Ironic, 1.86). */

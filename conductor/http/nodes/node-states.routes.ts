@@ -70,7 +70,7 @@ function isVerb(target: string): target is ProvisionVerb {
   return Object.hasOwn(provisionVerbs, target);
 }
 
-/** States that an abort leaves since a later microversion than others. */
+/** Microversions since which an abort leaves these states, later than `abort` itself. */
 const abortVersions: Readonly<Partial<Record<ProvisionState, number>>> = { 'inspect wait': 41, 'wait call-back': 110 };
 
 /** @throws AppError `not_acceptable` in a state that the version in use can't abort. */

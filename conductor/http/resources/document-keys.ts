@@ -2,7 +2,7 @@ import { requireVersion } from '#conductor/http/routing/versions.ts';
 import type { JsonPatch } from '#conductor/kernel/json-patch.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-/** Keys of documents that only some microversions have, by field: the first, and the first without. */
+/** Keys of documents that only some microversions have, by field: the first version with the key, and the first without. */
 export type DocumentKeys = Readonly<Record<string, Readonly<Record<string, { since: number; until: number }>>>>;
 
 /** @throws AppError `not_acceptable` naming a key of a written document that the version in use does not have. */
@@ -20,7 +20,7 @@ export function requireKeys(keys: DocumentKeys, written: Readonly<Record<string,
   }
 }
 
-/** The same for a patch, of what it adds or replaces. */
+/** Requires the same of what a patch adds or replaces. @throws AppError `not_acceptable`. */
 export function requirePatchedKeys(keys: DocumentKeys, patch: JsonPatch, version: number): void {
   for (const { op, path, value } of patch) {
     const [, field = '', key] = path.split('/');

@@ -185,7 +185,7 @@ async function filterOf<Row extends ResourceRow>(
     }),
   );
   const { node: ident, node_uuid: identToo, address, portgroup, shard } = given;
-  // the reference has the one word, Ironic's code the other
+  // Ironic's API reference has the one name, its code the other
   const conductorGroup = given['conductor_group'] ?? given['conductor_groups'];
   const beside = ['node', 'node_uuid', 'portgroup', 'address'].find((name) => Object.hasOwn(given, name));
   if (conductorGroup !== undefined && beside !== undefined)

@@ -33,8 +33,8 @@ export interface ResourcePlace<Row extends ResourceRow> {
   /** Fields that are written and not shown, with the microversion since which. */
   readonly alsoWritten?: Readonly<Record<string, number>>;
   /**
-   * Adds what a version makes of a description beside what it says.
-   * @throws AppError for what only newer versions take.
+   * Returns values that a version adds to a description.
+   * @throws AppError for a value that only newer versions take.
    */
   readonly completes?: (description: Readonly<Record<string, unknown>>, version: number) => Record<string, unknown>;
   /** Keys of its documents that only some versions have. */

@@ -36,7 +36,7 @@ const uuid = z.guid({ error: 'must be a UUID' });
 const { since } = connectorResource;
 const ofNode = { parents: 'nodes', param: 'node', column: 'nodeUuid' } as const;
 
-/** Switches of OVN's VTEP. */
+/** Microversions that have the keys of OVN's VTEP switches. */
 const ofVtep = { since: 90, until: 105 } as const;
 const ofConductorGroup = { conductor_group: 99, conductor_groups: 99 } as const;
 

@@ -59,7 +59,7 @@ export function runbookTraitRoutes(app: ApiApp, { db }: HttpContext): void {
     return c.body(null, 204);
   });
 
-  // one that it does not have is no fault, as in Ironic
+  // a trait that the runbook does not have is no fault, as in Ironic
   app.openapi(remove, async (c) => {
     const { runbook, trait } = c.req.valid('param');
     await changeRunbookTraits(db, runbook, c.get('caller'), (traits) => traits.filter((each) => each !== trait));

@@ -153,7 +153,7 @@ export function requireFields(
 const escapesVersion = 98;
 
 /**
- * Refuses what of a patch the version in use does not have.
+ * Refuses parts of a patch that the version in use does not have.
  * @throws AppError `invalid_argument` for an escape in a path before 1.98, as for any path of another form;
  * `not_acceptable` for a field that the version does not have.
  */

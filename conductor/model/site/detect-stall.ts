@@ -10,14 +10,14 @@ export interface Stall {
 
 const hourMs = 60 * 60_000;
 
-/** Seconds and counts go on while nothing does; a percentage is progress. */
+/** Returns what stays the same as long as a node gets no further: seconds and counts go on, a percentage is progress. */
 const keyOf = (doing: Remark): string => progressKey(doing, ['percent']);
 
 /**
- * Nodes that have got no further for an hour, two, four …: a held flow, or no conductor alive, would keep the one site
- * action that there may be for as long as its group's time lasts, which of a teardown is weeks. Time in which nobody runs
- * the action counts for nothing. Pure.
- * @param doing what nodes at work do now, by name
+ * Finds nodes that have got no further for an hour, two, four …: a held flow, or no conductor alive, would keep the one
+ * site action that there may be for as long as its group's time lasts, which of a teardown is weeks. Time in which nobody
+ * runs the action counts for nothing. Pure.
+ * @param doing activity of nodes at work now, by name
  * @param now milliseconds since 1970
  */
 export function detectStall(

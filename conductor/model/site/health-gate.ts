@@ -1,5 +1,5 @@
 /**
- * A look of a group's own at what its nodes serve, beside what is asked of each node as its deploy ends. As long as one is
+ * A group's own check of what its nodes serve, beside what is asked of each node as its deploy ends. As long as a gate is
  * not good, no further node begins and the group does not succeed.
  */
 export interface HealthGate extends GateQuestion {
@@ -7,7 +7,7 @@ export interface HealthGate extends GateQuestion {
   readonly name: string;
   /** Time for which it must have been good without a break, since the group's last node ended as well. */
   readonly hold_seconds: number;
-  /** Time for which it may be otherwise before the action pauses. */
+  /** Time for which it may be bad before the action pauses. */
   readonly patience_seconds: number;
 }
 
@@ -37,5 +37,5 @@ export interface GateLook {
   readonly lastSaid: string;
 }
 
-/** By group, then by the gate's name. */
+/** Looks by group, then by the gate's name. */
 export type GateLooks = ReadonlyMap<string, ReadonlyMap<string, GateLook>>;

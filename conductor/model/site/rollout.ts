@@ -16,7 +16,7 @@ export interface RolloutRules {
   readonly order?: { readonly by: string; readonly manner: 'together' | 'spread' };
   readonly pause_on?: { readonly failed_nodes?: NodeCount; readonly same_cause?: number };
   readonly window?: RolloutWindow;
-  /** All of them must be good while nodes begin, and when the group ends as a success. */
+  /** Gates that must all be good while nodes begin, and when the group ends as a success. */
   readonly health?: readonly HealthGate[];
 }
 

@@ -30,8 +30,8 @@ const changes = {
 
 /**
  * Notes what the operator wants of an action; its runner follows at its next beat (airship.md §4.3). Pause: nothing
- * new is begun, and nodes at work end their phase, of a teardown the act that they
- * are at. Skip: groups go past the window, canaries or health gate that is in their way now. Stop: nodes at work are broken off, and the action ends.
+ * new is begun, and nodes at work end their phase, of a teardown the act that they are at. Skip: groups go past the
+ * window, canaries or health gate that is in their way now. Stop: nodes at work are broken off, and the action ends.
  * @throws AppError `not_found` (the action, then the verb), `conflict` in a state that has no such verb.
  */
 export async function controlAction(
@@ -62,7 +62,7 @@ export async function controlAction(
   log.info({ action: id, verb, user }, 'site action controlled');
 }
 
-/** Words of other tools for what there is. */
+/** Verbs of other tools, with the control that does the same here. */
 const otherWords: Readonly<Record<string, ControlVerb>> = {
   resume: 'unpause',
   continue: 'unpause',

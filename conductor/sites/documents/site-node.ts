@@ -181,7 +181,7 @@ function instanceInfoOf(
   };
 }
 
-/** An image in a registry has a digest of its own, and its file says its format. */
+/** Describes an image in a registry, which has a digest of its own, and whose file says its format. */
 function inRegistry(image: string, platform: NonNullable<NodeDesign['platform']>): JsonObject {
   const { checksum, image_format: format } = platform;
   return {

@@ -7,7 +7,7 @@ export interface GateWatchOptions {
   readonly ask: (question: GateQuestion, signal: AbortSignal) => Promise<GateAnswer>;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** Rung when a gate has answered otherwise than before. */
+  /** Called when a gate has answered otherwise than before. */
   readonly changed: () => void;
 }
 
@@ -34,6 +34,7 @@ interface Watched {
   answeredAt?: number;
 }
 
+/** Watches gates by questions to each, one at a time. */
 export function watchGates({ ask, now, changed }: GateWatchOptions): GateWatch {
   const watched = new Map<string, Watched>();
   const stopping = new AbortController();

@@ -160,7 +160,7 @@ export function applyToDraft(draft: RunDraft, decision: Decision, now: number): 
   }
 }
 
-/** The rollout without the obstacle, which is its own no longer. */
+/** Takes an obstacle out of the group's way, for the rest of the action. */
 function skipPast({ rollout }: GroupRun, { code, arguments: { gate } }: Remark): RolloutChange {
   const waits = { waits: undefined };
   if (code === 'rollout-window') return { ...waits, windowSkipped: true };

@@ -68,7 +68,7 @@ export function hasEnded(run: SiteRun): boolean {
   return run.groups.every(({ stage }) => isFinal(groupStages, stage));
 }
 
-/** A group that begins later follows no skip of before. */
+/** Has groups follow new skips; a group that begins later follows none of those before. */
 function followSkips(draft: RunDraft, skips: number, emit: (decision: Decision) => void): void {
   for (const group of draft.groups) {
     const { rollout, definition } = group;

@@ -50,7 +50,7 @@ export function awaitReset(state: ServiceState, id: string): Answer {
   return { status: 202, headers: { Location: monitorPath(id) }, body: task(id, 'Pending') };
 }
 
-/** The service restarts. */
+/** Forgets tasks, as at a restart of the service. */
 export function forgetTasks({ tasks, quirks }: Pick<ServiceState, 'tasks' | 'quirks'>): void {
   if (!quirks.dellJobs) tasks.clear();
   for (const each of tasks.values()) each.isForgotten = true;

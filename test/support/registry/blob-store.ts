@@ -11,7 +11,7 @@ export interface BlobStore extends AsyncDisposable {
   readonly answers: readonly number[];
 }
 
-/** @param folder of the registry's files */
+/** @param folder with the registry's files */
 export async function startBlobStore(folder: string): Promise<BlobStore> {
   const answers: number[] = [];
   const server = createServer((request, response) => {

@@ -57,7 +57,7 @@ export async function startDockerRegistry(directory: string, options: RegistryOp
   };
 }
 
-/** `auth` for logins in a file of htpasswd (bcrypt). */
+/** Makes `auth` for logins in a file of htpasswd (bcrypt). */
 export async function htpasswdAuth(directory: string, user: string, password: string): Promise<object> {
   const file = join(directory, 'htpasswd');
   const { stdout } = await run('htpasswd', ['-nbB', user, password]);

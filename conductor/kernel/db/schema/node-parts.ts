@@ -23,7 +23,7 @@ export interface KnownFirmware {
   readonly last_version_flashed: string | null;
   readonly created_at: string;
   readonly updated_at: string | null;
-  /** Absent where an older release has read it. */
+  /** Maker of its part; absent, like the two below, where an older release has read it. */
   readonly vendor?: string | null;
   readonly model?: string | null;
   readonly serial_number?: string | null;

@@ -159,7 +159,7 @@ export const nodeHistory = pgTable(
     /** The node's states when this was written; null = by an older release. */
     state: text().$type<ProvisionState>(),
     targetProvisionState: text().$type<ProvisionState>(),
-    /** Time for which the node had been in its state, of a move in the one that it has left. */
+    /** Time that the node had been in its state; of a move, in the state that it has left. */
     durationSeconds: integer(),
   },
   (table) => [index().on(table.nodeUuid)],

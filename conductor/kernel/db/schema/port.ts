@@ -19,11 +19,11 @@ export const portgroups = pgTable(
     mode: text().notNull().default('active-backup'),
     properties: jsonb().$type<JsonObject>().notNull().default({}),
     standalonePortsSupported: boolean().notNull().default(true),
-    /** Where its members are that name none of their own. */
+    /** Network of members that name none of their own. */
     physicalNetwork: text(),
-    /** For rules that choose ports for networks, as a port's. */
+    /** Kind of group, for rules that choose ports for networks, as a port's. */
     category: text(),
-    /** It was made for a network by a rule, and goes with it. */
+    /** Whether a rule has made it for a network, with which it goes. */
     dynamicPortgroup: boolean().notNull().default(false),
     /** Number of its bond on the switch, reserved for this group. */
     bondNumber: integer(),
@@ -50,7 +50,7 @@ export const ports = pgTable(
     physicalNetwork: text(),
     /** Maker of the card; inspection fills it in. */
     vendor: text(),
-    /** For rules that choose ports for networks: `storage`. */
+    /** Kind of port, for rules that choose ports for networks: `storage`. */
     category: text(),
     /** Whether rules may put it into groups that they make. */
     availableForDynamicPortgroup: boolean().notNull().default(true),

@@ -36,7 +36,7 @@ export const runbooks = pgTable('runbooks', {
   ...identityColumns(),
   name: text().notNull().unique(),
   description: text(),
-  /** Nodes with one of them may have it done; none = no node may. */
+  /** Traits of which a node needs one to have it done; none = no node may. */
   traits: jsonb().$type<readonly string[]>().notNull().default([]),
   disableRamdisk: boolean().notNull().default(false),
   /** For every project; it has no owner then. */

@@ -10,7 +10,7 @@ export type GateVerdict =
 /** The state that a group's gates are judged with. */
 interface GatesNow {
   readonly gates: readonly HealthGate[];
-  /** By the gate's name; one without a look has not been asked, and is not good. */
+  /** Looks by the gate's name; a gate without one has not been asked, and is not good. */
   readonly looks: ReadonlyMap<string, GateLook>;
   /** Time at which the group's last node ended; milliseconds since 1970. */
   readonly settledAt: number | undefined;
@@ -53,7 +53,7 @@ export interface GateAnswer {
   readonly said: string;
 }
 
-/** The look at a gate once it has answered: its time begins with the first answer of a row of the same kind. Pure. */
+/** Adds an answer to the look at a gate: its time begins with the first answer of a row of the same kind. Pure. */
 export function addAnswer(before: GateLook | undefined, { isGood, said }: GateAnswer, now: number): GateLook {
   const state = isGood ? 'good' : 'bad';
   return before?.state === state ? { ...before, lastSaid: said } : { state, since: now, said, lastSaid: said };

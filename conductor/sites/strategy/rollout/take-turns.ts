@@ -28,7 +28,8 @@ interface Part {
 
 /**
  * Decides which nodes of a group may be begun now: within its window, canaries before all others, batch by batch, within
- * its limits of nodes that are out, while its health gates are good. Nodes that turn out to be deployed already count for nothing. Pure.
+ * its limits of nodes that are out, while its health gates are good. Nodes that turn out to be deployed already count for
+ * nothing. Pure.
  * @returns decisions: the canaries' state, and the reason for waiting where it has changed
  */
 export function takeTurns(scene: RolloutScene): Turns {
@@ -69,7 +70,7 @@ function withinRules(scene: RolloutScene, untouched: readonly string[], canaries
   return { nodes: allowed.nodes, ...(waits === undefined ? {} : { waits }) };
 }
 
-/** Outside of its window nothing begins, and nobody asks the gates. */
+/** Judges the gates now; while the window is closed nothing begins, and nobody asks them. */
 function gatesNow(scene: RolloutScene): ReturnType<typeof lookAtGates> {
   return scene.group.definition.health && isClosed(scene.group, scene.now)
     ? { verdict: { isGood: true }, decisions: [] }
