@@ -45,7 +45,7 @@ afterAll(async () => {
   await rm(state.directory, { recursive: true, force: true });
 });
 
-test('it is good once Prometheus is there and has looked at its targets', async () => {
+test('a gate is good once Prometheus is there and has looked at its targets', async () => {
   await expect.poll(() => ask('count(up)', { at_least: 2 })).toEqual({ isGood: true, said: 'the value is 2' });
 });
 
@@ -55,7 +55,7 @@ test('a query with one number, on either side of its threshold', async () => {
   expect(await ask('scalar(sum(up)) * 3', { at_most: 2 })).toMatchObject({ isGood: false });
 });
 
-test('a query with no or many series, or a range, is not good; nor is one that can not be read', async () => {
+test('a query with no or many series, or a range, is not good; nor is a query that Prometheus can not parse', async () => {
   expect(await ask('up{job="nobody"}', { at_most: 5 })).toEqual({
     isGood: false,
     said: 'the query gives no series, and must give one',

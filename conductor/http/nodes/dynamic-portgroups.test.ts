@@ -69,7 +69,7 @@ test('a group is made of the ports that the rule chooses, and goes with its netw
   expect([await groups(), await members()]).toEqual([[], [null, null, null]]);
 });
 
-test("an instance's release takes the groups apart that were made for it, and no other", async () => {
+test("an instance's release takes apart the groups that were made for it, and no others", async () => {
   await addFast();
   await newest('POST', '/v1/portgroups', { node_uuid: uuid, name: 'own' });
   await attach('blue');
@@ -111,7 +111,7 @@ test('an instance without such a trait has ports as usual', async () => {
   expect(await groups()).toEqual([]);
 });
 
-test('the fields are there since 1.111; only rules make such a group', async () => {
+test('the fields are there since 1.111; only rules make dynamic groups', async () => {
   const port = await addPort(1);
   expect(port.body['available_for_dynamic_portgroup']).toBe(true);
   const older = (await api.call('GET', `/v1/ports/${port.uuid}`, undefined, '1.110')).body;

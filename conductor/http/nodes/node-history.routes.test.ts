@@ -107,7 +107,7 @@ test("an entry's project is there since 1.113, in detail", async () => {
     expect(entry).not.toHaveProperty('project');
 });
 
-test('an entry has the states of its node, and how long it lasted, since 1.115', async () => {
+test('an entry has the states of its node, and the time in them, since 1.115', async () => {
   const { uuid } = await api.call('POST', '/v1/nodes', { driver: 'fake-hardware', name: 'n2' });
   const hourAgo = new Date(Date.now() - 3_600_000).toISOString();
   await api.context.db.execute(`update nodes set provision_updated_at = '${hourAgo}' where uuid = '${uuid}'`);

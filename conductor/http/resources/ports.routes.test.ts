@@ -228,7 +228,7 @@ test.each([
   expect((await create('52:54:00:00:00:02', { [field]: 'x' }, before)).status).toBe(406);
 });
 
-test("keys of OVN's VTEP are those of 1.90 to 1.104 only", async () => {
+test("keys of OVN's VTEP are there in 1.90 to 1.104 only", async () => {
   const vtep = { port_id: 'p1', 'vtep-logical-switch': 'l', 'vtep-physical-switch': 'p' };
   const at = (version: string) => create('52:54:00:00:00:01', { local_link_connection: vtep }, version);
   expect(await at('1.105')).toMatchObject({ status: 406, fault: containing('is gone since API version 1.105') });

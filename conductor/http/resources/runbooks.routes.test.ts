@@ -160,7 +160,7 @@ test('traits of a runbook are listed, replaced, added and removed, since 1.112',
   expect((await stage.as('admin', 'GET', `${path}/nope/traits`, undefined, '1.112')).status).toBe(404);
 });
 
-test("a project changes the traits of its own runbooks alone, and reads those of everybody's", async () => {
+test('a project changes the traits of its own runbooks alone, and reads those of public ones', async () => {
   await stage.as('owner admin', 'POST', path, { name: 'ours', steps }, '1.112');
   await stage.as('admin', 'POST', path, { name: 'wide', steps, public: true }, '1.112');
   const add = (who: Parameters<ApiWithCallers['as']>[0], name: string) =>
@@ -174,7 +174,7 @@ test("a project changes the traits of its own runbooks alone, and reads those of
   });
 });
 
-test('a node needs one of its traits since 1.112, and the trait of its name before', async () => {
+test('a node needs one of the traits of a runbook since 1.112, and before it the trait that is its name', async () => {
   const node = { name: 'fits', driver: 'fake-hardware', owner: 'ours' };
   const { uuid } = await stage.as('admin', 'POST', '/v1/nodes', node);
   await stage.api.context.db.execute(`update nodes set provision_state = 'manageable' where uuid = '${uuid}'`);

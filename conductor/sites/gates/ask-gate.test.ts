@@ -61,7 +61,7 @@ test('a body without an end costs no more than its limit', async () => {
   expect(sent.bytes).toBeLessThan(32 * 1024 * 1024);
 });
 
-test('one that takes the connection and never answers is not good', async () => {
+test('a server that takes the connection and never answers is not good', async () => {
   const http = await serve(() => undefined);
   expect(await ask({ http }, { limitMs: 50 })).toEqual({ isGood: false, said: 'no answer within 0.05 s' });
 });
@@ -75,7 +75,7 @@ test('a port that takes connections, and one that refuses them', async () => {
   expect(refused.said).toContain('ECONNREFUSED');
 });
 
-test('neither leads where the rules do not let it, by address or by name', async () => {
+test('neither HTTP nor TCP leads where the rules do not let it, by address or by name', async () => {
   const http = await serve((_request, response) => void response.end());
   const { host, port } = new URL(http);
   const outside = { ...laboratory, allowLoopback: false };
@@ -89,7 +89,7 @@ test('neither leads where the rules do not let it, by address or by name', async
   expect([isGood, said]).toEqual([false, expect.stringContaining('BATON_HEALTH_ALLOW does not allow')]);
 });
 
-test('of a question that this release does not know nothing is good', async () => {
+test('a question that this release does not know is not good', async () => {
   expect(await ask({})).toEqual({ isGood: false, said: 'this release does not know what the gate asks' });
 });
 

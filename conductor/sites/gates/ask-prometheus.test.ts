@@ -29,7 +29,7 @@ const vector = (...values: string[]) => ({
   data: { resultType: 'vector', result: values.map((value) => ({ metric: {}, value: [1_700_000_000.5, value] })) },
 });
 
-test('one number is compared with its threshold, which is good itself', async () => {
+test('one number is compared with its threshold; a number equal to it is good', async () => {
   const { asked, ...answer } = await askOf(vector('0.3'), { at_most: 0.5 });
   expect(answer).toEqual({ isGood: true, said: 'the value is 0.3' });
   expect(asked).toEqual(['/prom/api/v1/query?query=sum%28up%29+%3E+1']);
@@ -58,12 +58,12 @@ test.each([
   expect(await askOf(answer, { at_most: 100 })).toMatchObject({ isGood: false, said });
 });
 
-test('what it says is kept in part', async () => {
+test('of a long answer the beginning is kept', async () => {
   const { said } = await askOf({ status: 'error', error: 'x'.repeat(10_000) }, { at_most: 1 });
   expect(said).toHaveLength(300);
 });
 
-test('an answer with more than its limits is not read', async () => {
+test('an answer above the limits is not read', async () => {
   const { isGood, said } = await askOf(vector(...Array.from({ length: 20_000 }, () => '0')), { at_most: 1 });
   expect([isGood, said]).toEqual([false, expect.stringMatching(/^Prometheus answers with more than /)]);
 });

@@ -55,7 +55,7 @@ test('asks every five seconds, one question at a time; a row of like answers beg
   expect(state.rings).toBe(2);
 });
 
-test('what nobody has asked about is forgotten, with the answer that still comes', async () => {
+test('a gate that a look leaves out is forgotten, with the answer that still comes', async () => {
   const { open, lookAt } = stage();
   lookAt(0);
   await open[0]?.answer(good);
@@ -67,7 +67,7 @@ test('what nobody has asked about is forgotten, with the answer that still comes
   expect(lookAt(5_300)).toMatchObject({ since: 5_200 });
 });
 
-test('answers with a long gap between them are no row', async () => {
+test('answers with a long gap between them do not make a row', async () => {
   const { open, lookAt } = stage();
   lookAt(0);
   await open[0]?.answer(good);

@@ -79,7 +79,7 @@ test('members of which nothing says where they run are told, and entries that ar
   );
 });
 
-test('a member that the documents put on a node that the site does not have may be each one', async () => {
+test('a member that the documents put on a node which the site does not have may run on any node', async () => {
   const gateway = await startGateway(['x2', 'etcd-x1']);
   const cluster = {
     name: 'main',

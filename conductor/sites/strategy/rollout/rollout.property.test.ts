@@ -80,7 +80,7 @@ function hasFailedMuch(run: SiteRun, { definition, members, rollout }: GroupRun)
   return most !== undefined && members.filter(isFailed).length >= countOf(most, members.length);
 }
 
-test('nothing begins, and no group is a success, beside a gate that was never good, is not, or not for long enough', () => {
+test('nothing begins, and no group is a success, unless each gate is good and has been for long enough', () => {
   const violations: unknown[] = [];
   const seen = { begins: 0, ends: 0 };
   assertAll((start, simulation) => {
@@ -116,7 +116,7 @@ test('nothing begins, and no group is a success, beside a gate that was never go
   expect(Math.min(seen.begins, seen.ends)).toBeGreaterThan(0);
 });
 
-test('a gate that is bad for longer than its patience pauses the action, and no earlier', () => {
+test('a gate pauses the action once it has been bad for its patience, and no earlier', () => {
   const pauses: { reason: string; looks: readonly string[] }[] = [];
   assertAll((start, simulation) => {
     simulateSite(start, {

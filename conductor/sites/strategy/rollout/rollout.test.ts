@@ -197,7 +197,7 @@ describe('health gates', () => {
     expect(pauses).toBe(0);
   });
 
-  test('it must be good for its time after each batch, and before the group is a success', () => {
+  test('a gate must be good for its time after each batch, and before the group is a success', () => {
     const began: string[] = [];
     const { log } = simulate(
       { health: [{ ...gate, hold_seconds: 10 }], batch: [3] },
@@ -213,7 +213,7 @@ describe('health gates', () => {
     expect(log).toContain('g: 3 nodes ended');
   });
 
-  test('one that turns bad holds the rest at once, and pauses the action after its patience; then it is asked again', () => {
+  test('a gate that turns bad holds the rest at once, and pauses the action after its patience; then it is asked again', () => {
     const { log, pauses } = simulate(
       { health: [gate], batch: [2] },
       { gate: (_name, beat) => (beat >= 2 && beat < 12 ? bad : good) },
@@ -230,11 +230,11 @@ describe('health gates', () => {
     expect(pauses).toBe(2);
   });
 
-  test('one that is bad for less than its patience pauses nothing', () => {
+  test('a gate that is bad for less than its patience pauses nothing', () => {
     expect(simulate({ health: [gate] }, { gate: (_name, beat) => (beat % 3 === 2 ? good : bad) }).pauses).toBe(0);
   });
 
-  test('of several each must be good; nobody asks while the window is closed', () => {
+  test('each of several must be good; nobody asks while the window is closed', () => {
     const asked = new Set<string>();
     const { log } = simulate(
       { health: [gate, { ...gate, name: 'db' }], window: { from: '00:05', to: '23:00', zone: 'UTC' } },
@@ -252,7 +252,7 @@ describe('health gates', () => {
     );
   });
 
-  test('a group whose nodes were all deployed before ends without them', () => {
+  test('a group whose nodes were all deployed before ends whatever its gates say', () => {
     const group = { name: 'g', critical: false, depends_on: [], selectors: [], health: [gate] };
     const start = planSite({ nodes, strategy: { name: 's', groups: [group], max_parallel_groups: 1 } });
     const deployed = { status: 'success' as const, reason: newRemark('deployed-already') };
@@ -299,7 +299,7 @@ describe('skip', () => {
     expect(begins(canary.log)).toEqual(['prepare g: n1', 'prepare g: n2 n3 n4 n5 n6']);
   });
 
-  test('with nothing in the way it skips nothing, then or later', () => {
+  test('with nothing in the way a skip goes past nothing, then or later', () => {
     const { log, pauses } = simulate(
       { health },
       { gate: (_name, beat) => (beat < 9 ? bad : { isGood: true, said: 'HTTP 200' }), skips: () => 1 },
