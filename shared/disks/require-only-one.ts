@@ -36,5 +36,6 @@ export function requireOnlyOne({ chosen, fitting, hints, source }: Choice): void
 
 /** Returns whether a hint gives one disk's identifier: no pattern, no choice of several, and not "none". */
 function namesOne({ field, wanted }: HintTest): boolean {
-  return identifying.has(field) && (exactText(wanted) ?? 'none') !== 'none';
+  const value = exactText(wanted);
+  return identifying.has(field) && value !== undefined && value !== 'none';
 }
