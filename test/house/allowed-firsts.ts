@@ -74,7 +74,6 @@ export const allowedFirsts: Allowed = {
   'conductor/drivers/redfish/client/push.ts': [1, 'one, or it is refused'],
   'conductor/drivers/redfish/client/resource.ts': [1, 'each is tried in turn'],
   'conductor/drivers/redfish/shared-clients.ts': [1, 'the oldest of our own'],
-  'conductor/drivers/redfish/client/system.ts': [1, 'the cause of a refusal'],
   'conductor/drivers/redfish/client/transport.ts': [1, 'a header of one value'],
   'conductor/drivers/redfish/events.ts': [1, 'any one is refused, and named'],
   'conductor/drivers/redfish/firmware.ts': [1, 'the cause of a refusal'],
