@@ -90,6 +90,15 @@ test("the machine's health is read along, changes stand in the history, and a si
   expect(await seen('ok')).toBeNull();
 });
 
+test('health is recorded also where the BMC does not know whether the machine is on', async () => {
+  onTheFloor = (machine) => {
+    Object.assign(machine, { powerState: undefined, health: 'critical' });
+  };
+  await look();
+  const { body } = await api.call('GET', `/v1/nodes/${node}`, undefined, '1.109');
+  expect(body).toMatchObject({ health: 'Critical', power_state: 'power off' });
+});
+
 test.each([
   ['did not answer last time', 20, 1],
   // more than are asked at once

@@ -109,10 +109,13 @@ async function syncOne(
   }
   const health = seen.health && healthWords[seen.health];
   const { powerState: found } = seen;
-  if (found === undefined || (isKnown(node, found) && health === node.health)) return;
-  await recordIfUntouched(context, node, (tx) =>
-    recordFound(tx, node, { found, health, firmware, conductor: config.conductorName }),
-  );
+  const isPowerNews = found !== undefined && !isKnown(node, found);
+  if (!isPowerNews && health === node.health) return;
+  await recordIfUntouched(context, node, async (tx) => {
+    const conductor = config.conductorName;
+    await recordHealth(tx, node, { health, conductor });
+    if (isPowerNews) await recordFound(tx, node, { found, firmware, conductor });
+  });
 }
 
 function isAtWork(flow: Pick<FlowRow, 'kind'> | undefined): boolean {
@@ -149,32 +152,39 @@ function isKnown(node: NodeRow, found: PowerState): boolean {
   return found === node.powerState && node.powerFailures === 0 && node.fault !== nodeFaults.power;
 }
 
+/** Records the health that the BMC reports, also where it does not know whether the machine is on. */
+async function recordHealth(
+  tx: Transaction,
+  node: NodeRow,
+  { health, conductor }: { readonly health: NodeRow['health']; readonly conductor: string },
+): Promise<void> {
+  if (health === node.health) return;
+  await updateNode(tx, node.uuid, { health });
+  // that a machine which nobody has looked at is well is no news
+  if (node.health === null && health === 'OK') return;
+  await addHistory(tx, {
+    nodeUuid: node.uuid,
+    severity: health === 'Critical' ? 'ERROR' : 'INFO',
+    eventType: 'monitoring',
+    event: `health is ${health ?? 'not reported any more'} where ${node.health ?? 'none'} was on record`,
+    conductor,
+  });
+}
+
 async function recordFound(
   tx: Transaction,
   node: NodeRow,
   {
     found,
-    health,
     firmware,
     conductor,
   }: {
     readonly found: PowerState;
-    readonly health: NodeRow['health'];
     readonly firmware: FirmwareBootColumns;
     readonly conductor: string;
   },
 ): Promise<void> {
-  await updateNode(tx, node.uuid, { powerState: found, powerFailures: 0, health, ...firmware });
-  // that a machine which nobody has looked at is well is no news
-  if (health !== node.health && !(node.health === null && health === 'OK')) {
-    await addHistory(tx, {
-      nodeUuid: node.uuid,
-      severity: health === 'Critical' ? 'ERROR' : 'INFO',
-      eventType: 'monitoring',
-      event: `health is ${health ?? 'not reported any more'} where ${node.health ?? 'none'} was on record`,
-      conductor,
-    });
-  }
+  await updateNode(tx, node.uuid, { powerState: found, powerFailures: 0, ...firmware });
   if (node.fault === nodeFaults.power) {
     const event = 'maintenance off: the BMC answers again';
     await writeMaintenance(tx, node.uuid, { on: false }, { event, conductor });
