@@ -248,12 +248,13 @@ test('the database finds just the nodes that nothing stands against', async () =
     maintenance: fc.boolean(),
     retired: fc.boolean(),
     powerState: fc.constantFrom('power off', null) as fc.Arbitrary<'power off'>,
+    health: fc.constantFrom('OK', 'Critical', null),
     instanceUuid: fc.option(fc.uuid()),
     owner: project,
     lessee: project,
   });
   // most of them fit, so that each condition decides for some
-  const drawn = fc.sample(fc.tuple(some, fc.subarray([...traits]), fc.nat(7)), { numRuns: 120, seed: 4 });
+  const drawn = fc.sample(fc.tuple(some, fc.subarray([...traits]), fc.nat(8)), { numRuns: 120, seed: 4 });
   for (const [index, [odd, has, which]] of drawn.entries()) {
     const [key = 'owner', value] = Object.entries(odd)[which] ?? [];
     const uuid = await addNode(`n${index}`, { owner: 'p1', [key]: value });

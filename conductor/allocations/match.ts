@@ -18,6 +18,8 @@ export interface Candidate {
   readonly maintenance: boolean;
   readonly retired: boolean;
   readonly powerState: string | null;
+  /** As its BMC was last read; `null` = not known. */
+  readonly health: string | null;
   readonly instanceUuid: string | null;
   readonly owner: string | null;
   readonly lessee: string | null;
@@ -37,6 +39,7 @@ export interface Refusal {
     | 'state'
     | 'maintenance'
     | 'retired'
+    | 'health'
     | 'instance'
     | 'power'
     | 'owner'
@@ -58,6 +61,8 @@ export function listRefusals(node: Candidate, requirements: Requirements): Refus
     node.provisionState !== 'available' && { kind: 'state', text: `is in state '${node.provisionState}'` },
     node.maintenance && { kind: 'maintenance', text: 'is in maintenance' },
     node.retired && { kind: 'retired', text: 'is retired' },
+    // many BMCs report no health: that alone keeps no machine back
+    node.health === 'Critical' && { kind: 'health', text: 'has critical health by its BMC' },
     node.instanceUuid !== null && { kind: 'instance', text: `has instance ${node.instanceUuid}` },
     node.powerState === null && { kind: 'power', text: 'has no known power state' },
     owner !== null &&
@@ -139,6 +144,7 @@ const shortageWords: Readonly<Record<Refusal['kind'] | 'locked', string>> = {
   state: 'not in state available',
   maintenance: 'in maintenance',
   retired: 'retired',
+  health: 'with critical health',
   instance: 'with an instance',
   power: 'without a known power state',
   owner: 'neither owned by nor leased to the owner',
