@@ -62,4 +62,8 @@ export type NodeTpmAnswer = Answer<typeof NodeTpm>;
 /** `PUT /v1/nodes/{node}/tpm/accepted` */
 export const AcceptedTpm = z.strictObject({
   fingerprint: fingerprint.regex(/^[0-9a-f]{64}$/, { error: 'must be 64 hex digits, as `tpm.fingerprint` has them' }),
+  attested_at: z.iso.datetime({ offset: true, error: 'must be a time, as `attested_at` has it' }).optional().meta({
+    description:
+      'The boot that is meant: `attested_at` of the TPM as it was shown, or `other.at`. Where a later one has come since, nothing is accepted.',
+  }),
 });

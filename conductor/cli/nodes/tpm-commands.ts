@@ -50,15 +50,19 @@ const accept: Command = {
     const node = pathOperand(input);
     const [, given = ''] = input.operands;
     const shown = await readOfNode<NodeTpmAnswer>(context.client, node, '/tpm');
-    const fingerprint = [shown.tpm, shown.other?.tpm].find(
+    const other = shown.other && { ...shown.other.tpm, at: shown.other.at };
+    const meant = [{ ...shown.tpm, at: shown.attested_at }, other].find(
       (tpm) => given.length >= 16 && tpm?.fingerprint.startsWith(given.toLowerCase()),
-    )?.fingerprint;
-    if (fingerprint === undefined)
+    );
+    if (!meant)
       throw usageError(
         `no TPM of that fingerprint has asked for the node; \`baton tpm show ${cell(input.operands[0])}\` has them`,
       );
+    const { fingerprint } = meant;
     const accepted = await callFor<NodeTpmAnswer>(context.client, 'PUT', `/v1/nodes/${node}/tpm/accepted`, {
       fingerprint,
+      // not a boot that has come since it was read
+      attested_at: meant.at,
     });
     if (!accepted) throw noNode(node);
     print(context, input, { json: accepted, text: `node ${decodeURIComponent(node)}: TPM ${fingerprint} accepted\n` });

@@ -4,6 +4,7 @@ import { collectInventory } from '#conductor/flows/conductor-steps/inspect-colle
 import { isTrusted, requireTrusted } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
 import type { StepContext } from '#conductor/flows/step-context.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import { nodeTpms } from '#conductor/kernel/db/schema/tpm.ts';
 import type { MeasuredBoot } from '#conductor/model/tpm/measured-boot.ts';
 import { tpmFingerprint } from '#conductor/model/tpm/public-area.ts';
 import { recordInspected } from '#conductor/nodes/inspection/inventory-store.ts';
@@ -136,6 +137,9 @@ describe('a step that waits for the ramdisk', () => {
 });
 
 describe('a TPM that the node is known by', () => {
+  const accept = (given: Omit<Parameters<typeof acceptTpm>[2], 'attestedAt'>, attestedAt?: string) =>
+    db.transaction((tx) => acceptTpm(tx, nodeUuid, { ...given, attestedAt }));
+
   test('is the first, and where boots must be trusted only one whose boot is', async () => {
     await boot('unknown');
     expect(await findNodeTpm(db, nodeUuid)).toBeUndefined();
@@ -159,7 +163,7 @@ describe('a TPM that the node is known by', () => {
 
   test('is accepted by somebody also where callers have no login', async () => {
     await boot('trusted');
-    const accepted = await acceptTpm(db, nodeUuid, { fingerprint: fingerprintOf(ours), user: null });
+    const accepted = await accept({ fingerprint: fingerprintOf(ours), user: null });
     expect(accepted.acceptedBy).toBe('a caller without login');
   });
 
@@ -167,12 +171,31 @@ describe('a TPM that the node is known by', () => {
     await boot('trusted');
     await boot('changed', { ek: theirs ?? '' });
     const user = 'alice';
-    await expect(acceptTpm(db, nodeUuid, { fingerprint: '0'.repeat(64), user })).rejects.toThrow(
+    await expect(accept({ fingerprint: '0'.repeat(64), user })).rejects.toThrow(
       `those of ${fingerprintOf(ours)} and ${fingerprintOf(theirs)} have`,
     );
-    const accepted = await acceptTpm(db, nodeUuid, { fingerprint: fingerprintOf(theirs), user });
+    const accepted = await accept({ fingerprint: fingerprintOf(theirs), user });
     expect(accepted).toMatchObject({ ekPublic: theirs, otherEkPublic: null, trustedAt: null, verdict: 'unknown' });
     expect(accepted.acceptedBy).toBe(user);
+  });
+
+  test('is not accepted with a boot that has come since it was shown', async () => {
+    await boot('trusted');
+    await boot('changed', { ek: theirs ?? '' });
+    await db.update(nodeTpms).set({
+      seenAt: new Date('2026-11-30T10:00:01.500Z'),
+      otherAt: new Date('2026-11-30T11:00:00.000Z'),
+    });
+    const user = 'alice';
+    const own = { fingerprint: fingerprintOf(ours), user };
+    const other = { fingerprint: fingerprintOf(theirs), user };
+    const shown = '2026-11-30T10:00:01.499000+00:00';
+    await expect(accept(own, shown)).rejects.toThrow('newest boot is of 2026-11-30T10:00:01.500000+00:00, not of');
+    // each TPM has a time of its own
+    await expect(accept(other, '2026-11-30T10:00:01.500000+00:00')).rejects.toThrow('newest boot is of');
+    expect(await findNodeTpm(db, nodeUuid)).toMatchObject({ ekPublic: ours, acceptedBy: null });
+    expect(await accept(own, '2026-11-30T11:00:01.500+01:00')).toMatchObject({ ekPublic: ours, acceptedBy: user });
+    expect(await accept(other, '2026-11-30T11:00:00.000000+00:00')).toMatchObject({ ekPublic: theirs });
   });
 });
 

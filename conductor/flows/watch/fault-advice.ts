@@ -54,7 +54,7 @@ export const faultAdvice: Readonly<Record<FaultCode, Advice>> = {
     'The ramdisk has changed between two boots: serve one ramdisk until the flow has ended, by all conductors.',
   ),
   boot_not_trusted: always(
-    'Look at `baton tpm show NODE`: if the change was yours (firmware, mainboard, Secure Boot), accept it by `baton tpm accept NODE` and try again; else the machine runs what nobody has served. Only virtual media and UEFI HTTP boot can be proved.',
+    'Look at `baton tpm show NODE`: if the change was yours (firmware, mainboard, Secure Boot), accept it by `baton tpm accept NODE FINGERPRINT`, with the fingerprint that stands there, and try again; else the machine runs what nobody has served. Only virtual media and UEFI HTTP boot can be proved.',
   ),
   boot_refused: always(
     'Have the machine boot by virtual media or UEFI HTTP (`baton node set NODE boot_interface=http`), whose loader is signed, or switch Secure Boot off by the step `management.secure_boot`. docs/networks.md has the ways.',

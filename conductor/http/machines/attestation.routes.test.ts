@@ -123,6 +123,11 @@ test('a node that was never attested says why', async () => {
   }
   const bad = await api.call('PUT', `/v1/nodes/${uuid}/tpm/accepted`, { fingerprint: 'x' });
   expect(bad).toMatchObject({ status: 400, fault: expect.stringContaining('must be 64 hex digits') });
+  const when = { fingerprint: '0'.repeat(64), attested_at: 'yesterday' };
+  expect(await api.call('PUT', `/v1/nodes/${uuid}/tpm/accepted`, when)).toMatchObject({
+    status: 400,
+    fault: expect.stringContaining('attested_at: must be a time'),
+  });
 });
 
 describe('where machines have to prove themselves', () => {

@@ -46,10 +46,10 @@ export function nodeTpmRoutes(app: ApiApp, context: HttpContext): void {
 
   app.openapi(accept, async (c) => {
     const { uuid } = await getNode(db, c.req.valid('param').node);
-    const { fingerprint } = c.req.valid('json');
+    const { fingerprint, attested_at: attestedAt } = c.req.valid('json');
     const { user, project } = c.get('caller');
     const row = await db.transaction(async (tx) => {
-      const accepted = await acceptTpm(tx, uuid, { fingerprint, user: user ?? null });
+      const accepted = await acceptTpm(tx, uuid, { fingerprint, attestedAt, user: user ?? null });
       await addHistory(tx, {
         nodeUuid: uuid,
         eventType: 'attestation',

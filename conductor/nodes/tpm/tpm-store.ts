@@ -1,10 +1,11 @@
 import { and, eq, sql } from 'drizzle-orm';
-import type { Queryable } from '#conductor/kernel/db/open.ts';
+import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import type { AgentSessionRow } from '#conductor/kernel/db/schema/agent.ts';
 import { type NodeTpmRow, nodeTpms } from '#conductor/kernel/db/schema/tpm.ts';
 import type { AttestationKeyRecord } from '#conductor/model/tpm/boot-attestation.ts';
 import type { MeasuredBoot } from '#conductor/model/tpm/measured-boot.ts';
 import { tpmFingerprint } from '#conductor/model/tpm/public-area.ts';
+import { apiTime } from '#conductor/nodes/node-view.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { BootVerdict } from '#shared/wire/attestation.ts';
 
@@ -80,22 +81,41 @@ export async function recordAttestation(
 /** Name of the person who has accepted a TPM where callers need no login: somebody has, which no first boot does. */
 const withoutLogin = 'a caller without login';
 
+/** A TPM that somebody accepts. */
+interface Acceptance {
+  readonly fingerprint: string;
+  /** Time of the boot that they have seen; `undefined` = its newest, whichever that is. */
+  readonly attestedAt: string | undefined;
+  readonly user: string | null;
+}
+
 /**
  * Accepts the TPM with that fingerprint, and its newest boot, as the node's own from now on.
  * @throws AppError `not_found` when no boot of the node was attested; `conflict`: neither the node's TPM nor the other one
- * that has asked has that fingerprint
+ * that has asked has that fingerprint, or it has booted since `attestedAt`
  */
 export async function acceptTpm(
-  db: Queryable,
+  tx: Transaction,
   nodeUuid: string,
-  { fingerprint, user }: { readonly fingerprint: string; readonly user: string | null },
+  { fingerprint, attestedAt, user }: Acceptance,
 ): Promise<NodeTpmRow> {
-  const row = await findNodeTpm(db, nodeUuid);
+  const [row] = await tx.select().from(nodeTpms).where(eq(nodeTpms.nodeUuid, nodeUuid)).for('update');
   if (!row) throw neverAttested(nodeUuid);
+  requireSeen(row, fingerprint, attestedAt);
   const change = { ...acceptedChange(row, fingerprint), acceptedAt: now, acceptedBy: user ?? withoutLogin };
-  const [accepted] = await db.update(nodeTpms).set(change).where(eq(nodeTpms.nodeUuid, nodeUuid)).returning();
+  const [accepted] = await tx.update(nodeTpms).set(change).where(eq(nodeTpms.nodeUuid, nodeUuid)).returning();
   if (!accepted) throw neverAttested(nodeUuid);
   return accepted;
+}
+
+/** @throws AppError `conflict` when the TPM has booted since the time that was shown */
+function requireSeen(row: NodeTpmRow, fingerprint: string, attestedAt: string | undefined): void {
+  const newest = apiTime(fingerprint === tpmFingerprint(row.ekPublic) ? row.seenAt : row.otherAt);
+  if (attestedAt === undefined || newest === null || Date.parse(newest) === Date.parse(attestedAt)) return;
+  throw new AppError(
+    'conflict',
+    `attested_at: that TPM's newest boot is of ${newest}, not of ${attestedAt}: look at it, and accept it by that time`,
+  );
 }
 
 function acceptedChange(row: NodeTpmRow, fingerprint: string) {
