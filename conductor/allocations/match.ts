@@ -18,7 +18,7 @@ export interface Candidate {
   readonly maintenance: boolean;
   readonly retired: boolean;
   readonly powerState: string | null;
-  /** As its BMC was last read; `null` = not known. */
+  /** Health by its BMC, as last read; `null` = not known. */
   readonly health: string | null;
   readonly instanceUuid: string | null;
   readonly owner: string | null;
