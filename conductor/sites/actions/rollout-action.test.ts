@@ -93,7 +93,7 @@ test('the conductor dies while canaries are watched: the next one goes on where 
 });
 
 test('a health gate that turns bad pauses the action, with its answer; unpause goes on once it is good again', async () => {
-  const state = { status: 200 };
+  const state = { status: 200, hasTurned: false };
   const server = createServer((_request, response) => void response.writeHead(state.status).end());
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => void server.close());
@@ -101,7 +101,11 @@ test('a health gate that turns bad pauses the action, with its answer; unpause g
   const { id, world, life } = await actions.begin({
     site: siteWith({ batch: [1], health: [{ name: 'api', http, hold_seconds: 0, patience_seconds: 0 }] }),
     fate: (node, phase) => {
-      if (node === 'n2' && phase === 'deploy') state.status = 503;
+      // once: a phase whose begin the pause has cut short begins again after it
+      if (node === 'n2' && phase === 'deploy' && !state.hasTurned) {
+        state.status = 503;
+        state.hasTurned = true;
+      }
       // the gate is asked again while it is at work
       return { looks: node === 'n2' && phase === 'deploy' ? 1_000_000 : 1 };
     },
