@@ -101,7 +101,7 @@ test('a health gate that turns bad pauses the action, with its answer; unpause g
   const { id, world, life } = await actions.begin({
     site: siteWith({ batch: [1], health: [{ name: 'api', http, hold_seconds: 0, patience_seconds: 0 }] }),
     fate: (node, phase) => {
-      // once: a phase whose begin the pause has cut short begins again after it
+      // once: this is asked at each look at the node, also after the gate has been made good again
       if (node === 'n2' && phase === 'deploy' && !state.hasTurned) {
         state.status = 503;
         state.hasTurned = true;
