@@ -6,6 +6,7 @@ import { createSecureContext } from 'node:tls';
 import { createAdaptorServer, type HttpBindings } from '@hono/node-server';
 import type { TlsConfig } from '#conductor/auth/auth-settings.ts';
 import type { ConnectionShares } from '#conductor/http/routing/share-connections.ts';
+import { watchHandshakes } from '#conductor/http/routing/watch-handshakes.ts';
 import { throwUnreadable, watchFiles } from '#conductor/kernel/files.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
@@ -113,6 +114,8 @@ export async function listen(
     readonly stopping?: AbortSignal;
     /** The certificate, read again when it changes; absent = plain HTTP. */
     readonly tls?: TlsFiles | undefined;
+    /** Gets addresses whose TLS connections end without a request (`watchHandshakes`). */
+    readonly onBrokenHandshake?: (address: string) => void;
     /** Shares of connections of all ports of the process; absent = no limit. */
     readonly connections?: Pick<ConnectionShares, 'watch'>;
     /** Where the port comes from, for the error that it is taken. */
@@ -135,7 +138,10 @@ export async function listen(
   address.connections?.watch(server as Server);
   tls?.onChange((certificate) => (server as HttpsServer).setSecureContext(certificate));
   // of HTTP/2 there is none, and TLS changes nothing here
-  const draining = drainServer(server as Server, address.stopping ?? neverStopping);
+  const stopping = address.stopping ?? neverStopping;
+  const draining = drainServer(server as Server, stopping);
+  const { onBrokenHandshake: onBroken } = address;
+  if (tls && onBroken) watchHandshakes(server as HttpsServer, { stopping, onBroken });
   const source = address.setting === undefined ? '' : ` (${address.setting})`;
   await new Promise<void>((resolve, reject) => {
     server.once('error', (cause) =>

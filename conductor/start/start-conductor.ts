@@ -16,6 +16,7 @@ import { notifyRunners } from '#conductor/flows/site-actions/action-store.ts';
 import { exportTraces } from '#conductor/flows/watch/export-traces.ts';
 import { createApp, createBootApp } from '#conductor/http/app.ts';
 import { listen, openTlsFiles } from '#conductor/http/listen.ts';
+import { reportHandshakes } from '#conductor/http/machines/report-handshakes.ts';
 import {
   connectionLimits,
   descriptorWarning,
@@ -110,6 +111,7 @@ export async function startConductor(config: ConductorConfig, options: OpenConte
     connections,
     stopping,
     tls,
+    onBrokenHandshake: reportHandshakes(context),
     setting: 'BATON_PORT',
   });
   servers.push(server);

@@ -2,11 +2,12 @@ import { and, asc, eq, gte, inArray, lte, type SQL, sql } from 'drizzle-orm';
 import { z } from 'zod';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { rowsOf } from '#conductor/kernel/db/query/statement.ts';
-import { type BootEventRow, nodeBootEvents } from '#conductor/kernel/db/schema/agent.ts';
+import { agentSessions, type BootEventRow, nodeBootEvents } from '#conductor/kernel/db/schema/agent.ts';
 import { ports } from '#conductor/kernel/db/schema/port.ts';
 import type { BootEvent } from '#conductor/model/power-and-boot.ts';
 import type { NodesContext } from '#conductor/nodes/context.ts';
 import { isNode } from '#conductor/nodes/node-store.ts';
+import { urlHost } from '#shared/peers/address-ranges.ts';
 
 /** A deploy boots a machine some five times; anybody on the network can have events written. */
 const kept = 60;
@@ -15,13 +16,15 @@ const sameWithinSeconds = 2;
 
 /**
  * Machine that something was seen of: by one of its MAC addresses, by all that it has named, whose ports must not be of
- * two nodes, by its node, or by what it calls its node (UUID or name).
+ * two nodes, by its node, by what it calls its node (UUID or name), or by the IP address that a boot under way has it
+ * call from, which must not be of two.
  */
 export type SeenMachine =
   | { readonly mac: string }
   | { readonly macs: readonly string[] }
   | { readonly nodeUuid: string }
-  | { readonly ident: string };
+  | { readonly ident: string }
+  | { readonly address: string };
 
 /**
  * Keeps what was seen of a machine; of an unknown one it keeps nothing. The newest 60 of a node stay. A refusal counts
@@ -63,6 +66,14 @@ function nodeOf(machine: SeenMachine): SQL {
   if ('macs' in machine) {
     const isOfIt = inArray(ports.address, [...machine.macs]);
     return sql`select (array_agg(node_uuid))[1] from ${ports} where ${isOfIt} having count(distinct node_uuid) = 1`;
+  }
+  if ('address' in machine) {
+    const { bootSource, callbackUrl } = agentSessions;
+    const plain = machine.address.replace(/^::ffff:/, '');
+    const isOfIt = sql`${inArray(bootSource, [plain, `::ffff:${plain}`])}
+      or starts_with(${callbackUrl}, ${`http://${urlHost(plain)}:`})
+      or starts_with(${callbackUrl}, ${`https://${urlHost(plain)}:`})`;
+    return sql`select (array_agg(node_uuid))[1] from ${agentSessions} where ${isOfIt} having count(*) = 1`;
   }
   return sql`select uuid from nodes where ${isNode('ident' in machine ? machine.ident : machine.nodeUuid)}`;
 }
