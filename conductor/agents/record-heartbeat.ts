@@ -13,7 +13,7 @@ import type { Nudging } from '#conductor/nodes/context.ts';
 import { isUuid } from '#conductor/nodes/node-store.ts';
 import { AppError, errorCode } from '#shared/errors/app-error.ts';
 import { isSameSecret } from '#shared/is-same-secret.ts';
-import { literalAddress } from '#shared/peers/address-ranges.ts';
+import { literalAddress, plainAddress } from '#shared/peers/address-ranges.ts';
 import { checkOutboundUrl, type OutboundRules } from '#shared/peers/outbound-url.ts';
 import type { Heartbeat } from '#shared/wire/agent-calls.ts';
 import type { ProgressReport } from '#shared/wire/progress.ts';
@@ -33,11 +33,6 @@ export function leadsTo(callbackUrl: string, address: string | undefined): boole
   const host = URL.parse(callbackUrl)?.hostname;
   const called = host === undefined ? undefined : literalAddress(host);
   return called !== undefined && address !== undefined && canonical(called) === canonical(address);
-}
-
-/** A socket for both families has IPv4 addresses in IPv6's clothes. */
-function plainAddress(address: string): string {
-  return address.replace(/^::ffff:(?=\d+\.)/i, '');
 }
 
 function canonical(address: string): string {

@@ -1,4 +1,5 @@
 import { isIPv6 } from 'node:net';
+import { plainAddress } from '#shared/peers/address-ranges.ts';
 
 /** Token buckets: each key has a reserve that fills up again steadily, and failing takes from it. */
 export interface FailureLimit {
@@ -44,10 +45,23 @@ export function createFailureLimit(options: {
   };
 }
 
+/**
+ * Limits reports of what machines do that anybody may do as often as they like: a few a minute for each source.
+ * @returns a function that counts a report, and returns whether it may be made
+ */
+export function limitReports(now: () => number): (source: string) => boolean {
+  const reported = createFailureLimit({ perSecond: 0.1, reserve: 5, now });
+  return (source) => {
+    if (reported.waitSeconds(source) > 0) return false;
+    reported.fail(source);
+    return true;
+  };
+}
+
 /** Returns the key under which a caller is counted: an IPv6 user has a whole /64. */
 export function sourceKey(address: string | undefined): string {
   if (address === undefined) return 'unknown';
-  const plain = address.replace(/^::ffff:(?=\d+\.)/i, '');
+  const plain = plainAddress(address);
   if (!isIPv6(plain)) return plain;
   const [head = '', tail] = plain.split('%')[0]?.split('::') ?? [];
   const groups = head === '' ? [] : head.split(':');

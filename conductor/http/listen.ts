@@ -137,8 +137,8 @@ export async function listen(
   });
   address.connections?.watch(server as Server);
   tls?.onChange((certificate) => (server as HttpsServer).setSecureContext(certificate));
-  // of HTTP/2 there is none, and TLS changes nothing here
   const stopping = address.stopping ?? neverStopping;
+  // of HTTP/2 there is none, and TLS changes nothing here
   const draining = drainServer(server as Server, stopping);
   const { onBrokenHandshake: onBroken } = address;
   if (tls && onBroken) watchHandshakes(server as HttpsServer, { stopping, onBroken });

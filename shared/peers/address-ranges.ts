@@ -27,6 +27,11 @@ export function literalAddress(hostname: string): string | undefined {
   return isIP(bare) === 0 ? undefined : bare;
 }
 
+/** Returns an address of a socket for both families, which has IPv4 addresses in IPv6's clothes, as IPv4 where it is. */
+export function plainAddress(address: string): string {
+  return address.replace(/^::ffff:(?=\d+\.)/i, '');
+}
+
 /** Returns a host as it stands in a URL. */
 export function urlHost(host: string): string {
   return host.includes(':') ? `[${host}]` : host;

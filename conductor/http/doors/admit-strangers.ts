@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Context, MiddlewareHandler } from 'hono';
 import { isAgentAddress } from '#conductor/agents/record-heartbeat.ts';
 import type { AuthConfig } from '#conductor/auth/auth-settings.ts';
-import { createFailureLimit, sourceKey } from '#conductor/auth/failure-limit.ts';
+import { createFailureLimit, limitReports, sourceKey } from '#conductor/auth/failure-limit.ts';
 import type { ApiEnv } from '#conductor/http/routing/api-env.ts';
 import type { HttpContext } from '#conductor/http/routing/context.ts';
 import { applicationFault } from '#conductor/http/routing/error-answers.ts';
@@ -114,7 +114,7 @@ function requireMachineNetwork(
   { config, log, clock }: Pick<HttpContext, 'config' | 'log' | 'clock'>,
   report: ReportRefusal,
 ): (c: Context) => void {
-  const reported = createFailureLimit({ perSecond: 0.1, reserve: 5, now: () => clock.now().getTime() });
+  const mayReport = limitReports(() => clock.now().getTime());
   return (c) => {
     const { path } = c.req;
     if (!ofMachines.test(path)) return;
@@ -124,11 +124,8 @@ function requireMachineNetwork(
     const advice = `It called from ${address ?? 'an unknown address'}: if that is the machine, add its network.`;
     const message = 'Your address is in no network of machines (BATON_AGENT_NETWORKS).';
     const error = new AppError('forbidden', message, { details: { advice } });
-    const [machine, source] = [machineOf(c), sourceOf(c)];
-    if (machine && reported.waitSeconds(source) === 0) {
-      reported.fail(source);
-      report(machine, path.slice(1), error);
-    }
+    const machine = machineOf(c);
+    if (machine && mayReport(sourceOf(c))) report(machine, path.slice(1), error);
     throw error;
   };
 }

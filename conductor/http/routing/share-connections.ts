@@ -74,7 +74,7 @@ export function shareConnections(
 ): ConnectionShares {
   const open = new Map<string, Map<string, Connection>>();
   const state = { count: 0, cut: 0, refused: 0, loggedAt: -Infinity, troubleAt: -Infinity };
-  const find = (socket: Socket): Connection | undefined => open.get(addressOf(socket))?.get(keyOf(socket));
+  const find = (socket: Socket): Connection | undefined => open.get(addressOf(socket))?.get(connectionKey(socket));
   const largest = (): string => {
     let [found, most] = ['', 0];
     for (const [source, { size }] of open) if (size > most) [found, most] = [source, size];
@@ -109,7 +109,7 @@ export function shareConnections(
     return false;
   };
   const accept = (socket: Socket): void => {
-    const connection: Connection = { socket, source: addressOf(socket), key: keyOf(socket), busy: 0 };
+    const connection: Connection = { socket, source: addressOf(socket), key: connectionKey(socket), busy: 0 };
     const { source, key } = connection;
     const ofSource = open.get(source) ?? new Map<string, Connection>();
     open.set(source, ofSource.set(key, connection));
@@ -156,6 +156,6 @@ function addressOf(socket: Socket): string {
 }
 
 /** Returns the key of a connection, for which TLS has a socket of its own. */
-function keyOf(socket: Socket): string {
+export function connectionKey(socket: Socket): string {
   return `${socket.remoteAddress} ${socket.remotePort} ${socket.localPort}`;
 }

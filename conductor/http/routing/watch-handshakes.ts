@@ -1,9 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { Server } from 'node:https';
 import type { Socket } from 'node:net';
+import { connectionKey } from '#conductor/http/routing/share-connections.ts';
 
-/** Connections without a request, one after the other, from which on an address is reported. */
-const inARow = 2;
 /** Addresses that are remembered; the oldest go first. */
 const maxAddresses = 20_000;
 
@@ -19,31 +18,26 @@ export function watchHandshakes(
   { stopping, onBroken }: { readonly stopping: AbortSignal; readonly onBroken: (address: string) => void },
 ): void {
   const unheard = new Set<string>();
-  const broken = new Map<string, number>();
+  /** Addresses whose last connection ended without a request. */
+  const broken = new Set<string>();
   server.on('connection', (socket: Socket) => {
     const { remoteAddress: address } = socket;
     if (address === undefined) return;
-    const key = keyOf(socket);
+    const key = connectionKey(socket);
     unheard.add(key);
     socket.once('close', () => {
       if (!unheard.delete(key) || stopping.aborted) return;
-      const count = (broken.get(address) ?? 0) + 1;
-      broken.delete(address);
-      broken.set(address, count);
-      const [oldest] = broken.keys();
+      const isSecond = broken.delete(address);
+      broken.add(address);
+      const [oldest] = broken;
       if (broken.size > maxAddresses && oldest !== undefined) broken.delete(oldest);
-      if (count >= inARow) onBroken(address);
+      if (isSecond) onBroken(address);
     });
   });
   const hear = ({ socket }: IncomingMessage): void => {
-    unheard.delete(keyOf(socket));
+    unheard.delete(connectionKey(socket));
     broken.delete(socket.remoteAddress ?? '');
   };
   server.prependListener('request', hear);
   server.prependListener('upgrade', hear);
-}
-
-/** Returns the key of a connection, for which TLS has a socket of its own. */
-function keyOf({ remoteAddress, remotePort }: Socket): string {
-  return `${remoteAddress} ${remotePort}`;
 }

@@ -7,7 +7,7 @@ import { ports } from '#conductor/kernel/db/schema/port.ts';
 import type { BootEvent } from '#conductor/model/power-and-boot.ts';
 import type { NodesContext } from '#conductor/nodes/context.ts';
 import { isNode } from '#conductor/nodes/node-store.ts';
-import { urlHost } from '#shared/peers/address-ranges.ts';
+import { plainAddress, urlHost } from '#shared/peers/address-ranges.ts';
 
 /** A deploy boots a machine some five times; anybody on the network can have events written. */
 const kept = 60;
@@ -69,7 +69,7 @@ function nodeOf(machine: SeenMachine): SQL {
   }
   if ('address' in machine) {
     const { bootSource, callbackUrl } = agentSessions;
-    const plain = machine.address.replace(/^::ffff:/, '');
+    const plain = plainAddress(machine.address);
     const isOfIt = sql`${inArray(bootSource, [plain, `::ffff:${plain}`])}
       or starts_with(${callbackUrl}, ${`http://${urlHost(plain)}:`})
       or starts_with(${callbackUrl}, ${`https://${urlHost(plain)}:`})`;
