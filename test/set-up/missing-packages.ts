@@ -7,7 +7,7 @@ import { labPackages, witnessPackages } from '#test/set-up/packages.ts';
  * Prints the Debian packages that are needed and not installed, one a line; `set-up.sh` installs them. With the argument
  * `witnesses` those of `npm run test:all` too.
  */
-const more = process.argv[2] === 'witnesses' ? witnessPackages : [];
+const more = process.argv[2] === 'witnesses' ? Object.keys(witnessPackages) : [];
 const needed = [...new Set([...imageBuildPackages, ...conductorPackages, ...labPackages, ...more])];
 const { stdout } = await run('dpkg-query', ['--show', '--showformat=${Package} ${db:Status-Status}\n', ...needed], {
   okExitCodes: [0, 1], // 1: some are unknown to dpkg, so they are missing

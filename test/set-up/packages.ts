@@ -43,26 +43,29 @@ export const labPackages: readonly string[] = [
   'swtpm-tools', // swtpm_setup, which makes them as their maker does
   'tpm2-tools', // makes credentials for the agent's keys and judges its quotes
   'libtss2-tcti-swtpm0', // its way to swtpm
+  'docker-registry', // a registry with disk images
+  'skopeo', // fills it, and reads the OCI image
   'busybox-static', // the KVM probe's initrd
   'cpio',
   // kubernetes-client is unpacked, not installed: set-up.sh says why
 ];
 
-/** Packages that only `npm run test:all` needs besides: programs that judge files of ours. */
-export const witnessPackages: readonly string[] = [
-  'isc-dhcp-server', // the next two for the configurations of docs/dhcp
-  'kea-dhcp4-server',
-  'docker-compose', // reads the compose file
-  'yamllint',
-  'docker-registry', // a registry with disk images
-  'skopeo', // fills it, and reads the OCI image
-  'umoci', // unpacks it
-  'prometheus', // for health gates, and promtool for the alert rules
-  'zsh', // completion
-  'fish', // the same
-  'chromium', // shows the board
-  'fonts-dejavu-core', // for it
-  'netconfd', // a NETCONF server
-  'python3-ncclient', // judges ours
-  'python3-netmiko', // the same, over SSH
-];
+/**
+ * Packages that only `npm run test:all` needs besides: programs that judge files of ours. Each has the programs of it that
+ * tests start, which no test of `npm test` may.
+ */
+export const witnessPackages: Readonly<Record<string, readonly string[]>> = {
+  'isc-dhcp-server': ['dhcpd'], // this and the next for the configurations of docs/dhcp
+  'kea-dhcp4-server': ['kea-dhcp4'],
+  'docker-compose': ['docker-compose'], // reads the compose file
+  yamllint: ['yamllint'],
+  umoci: ['umoci'], // unpacks the OCI image
+  prometheus: ['prometheus', 'promtool'], // for health gates, and for the alert rules
+  zsh: ['zsh'], // completion
+  fish: ['fish'], // the same
+  chromium: ['chromium'], // shows the board
+  'fonts-dejavu-core': [], // for it
+  netconfd: ['netconfd'], // a NETCONF server
+  'python3-ncclient': [], // judges ours
+  'python3-netmiko': [], // the same, over SSH
+};

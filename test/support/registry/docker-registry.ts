@@ -1,5 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { AppError } from '#shared/errors/app-error.ts';
 import { run, start } from '#shared/process/run.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import { freePort } from '#test/support/free-port.ts';
@@ -21,8 +22,7 @@ interface RegistryOptions {
 
 /** @param directory for its configuration and blobs */
 export async function startDockerRegistry(directory: string, options: RegistryOptions = {}): Promise<DockerRegistry> {
-  const port = await freePort();
-  const host = `127.0.0.1:${port}`;
+  const host = `127.0.0.1:${await freePort()}`;
   const { auth, tls, redirectsTo } = options;
   const file = join(directory, 'config.yml');
   await mkdir(join(directory, 'blobs'), { recursive: true });
@@ -43,10 +43,12 @@ export async function startDockerRegistry(directory: string, options: RegistryOp
     stream.on('data', (chunk: Buffer) => {
       log += chunk.toString('utf8');
     });
-  await waitUntil('the registry to listen', () => /listening on/.test(log) || undefined, {
-    timeoutMs: 60_000,
-    everyMs: 20,
+  const ended = child.exited.then((code) => {
+    throw new AppError('command_failed', `docker-registry ended with ${code} before it listened:\n${log}`);
   });
+  const listens = waitUntil('the registry to listen', () => /listening on/.test(log) || undefined, { everyMs: 20 });
+  await Promise.race([listens, ended]);
+  ended.catch(() => undefined); // from here on `child.exited` is who closes it waits for
   return {
     host,
     log: () => log,
