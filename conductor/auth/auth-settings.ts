@@ -76,7 +76,7 @@ export const authEnvironment = {
   BATON_HEALTH_ALLOW: z
     .string()
     .default('')
-    .describe("where health gates of sites' groups may lead, as `BATON_IMAGE_URL_ALLOW`"),
+    .describe("where health gates of sites' groups and nodes' `in_service` may lead, as `BATON_IMAGE_URL_ALLOW`"),
   BATON_CA_DIR: z
     .string()
     .default(systemAuthorities)

@@ -1,12 +1,7 @@
 import { z } from 'zod';
+import { whySilent } from '#conductor/cluster-steps/ask-instance.ts';
 import { clusterArgs } from '#conductor/cluster-steps/cluster-step.ts';
-import {
-  answersArg,
-  joinedArgs,
-  secondsBetweenLooks,
-  whyNotJoined,
-  whySilent,
-} from '#conductor/cluster-steps/service-steps.ts';
+import { answersArg, joinedArgs, secondsBetweenLooks, whyNotJoined } from '#conductor/cluster-steps/service-steps.ts';
 import { hasBeenReset } from '#conductor/flows/bmc/hold-power.ts';
 import { setPower, switchPower } from '#conductor/flows/conductor-steps/power.ts';
 import { noteOutput } from '#conductor/flows/log/flow-store.ts';
@@ -89,7 +84,8 @@ async function whyNothingAnswers(context: StepContext, given: z.output<typeof ar
   const notJoined =
     given.kubernetes && (await whyNotJoined(context, { node: given.node, every: given.every, ...given.kubernetes }));
   if (given.kubernetes && notJoined === undefined) return undefined;
-  const silent = await whySilent(given.answers, context.signal);
+  const { config, signal } = context;
+  const silent = await whySilent(given.answers, { rules: config.outbound.health, signal });
   if (silent.length < given.answers.length) return undefined;
   return [...(notJoined === undefined ? [] : [`not Ready in Kubernetes: ${notJoined}`]), ...silent].join('; ');
 }

@@ -8,18 +8,14 @@ import {
 } from '#conductor/cluster/kubernetes/node-watch.ts';
 import { requireSameMachine } from '#conductor/cluster/kubernetes/same-machine.ts';
 import type { Round } from '#conductor/cluster/repeat-rounds.ts';
+import { whySilent } from '#conductor/cluster-steps/ask-instance.ts';
 import { clusterArgs, newClusterStep } from '#conductor/cluster-steps/cluster-step.ts';
 import { etcdArgs, etcdWork } from '#conductor/cluster-steps/etcd-steps.ts';
 import type { StepContext } from '#conductor/flows/step-context.ts';
-import type { InstanceAnswer } from '#conductor/model/flows/flow-states.ts';
 import { findInventory, systemUuidOf } from '#conductor/nodes/inspection/inventory-store.ts';
 import { withCredentials } from '#conductor/sites/credentials.ts';
 import { recordInService } from '#conductor/sites/nodes/membership-store.ts';
 import { errorChain } from '#shared/errors/app-error.ts';
-import { inParallel } from '#shared/in-parallel.ts';
-import { askPeerForStatus } from '#shared/peers/ask-peer.ts';
-import { openConnection } from '#shared/peers/open-connection.ts';
-import { run } from '#shared/process/run.ts';
 
 export const secondsBetweenLooks = z.number().int().positive().describe('seconds between two looks');
 
@@ -108,7 +104,7 @@ export const waitForAnswers = newClusterStep({
   }),
   every: (args) => args.every,
   round: async ({ context, args }): Promise<Round> => {
-    const reasons = await whySilent(args.answers, context.signal);
+    const reasons = await whySilent(args.answers, { rules: context.config.outbound.health, signal: context.signal });
     if (reasons.length > 0) {
       return {
         state: 'waiting',
@@ -131,38 +127,4 @@ function waitingSince({ step, clock }: StepContext, { timeout }: { readonly time
   const since = step.startedAt ?? clock.now();
   const until = step.waitUntil ?? new Date(since.getTime() + timeout * 1000);
   return `${what} (since ${since.toISOString()}, until ${until.toISOString()})`;
-}
-
-/** One line for each that does not answer. */
-export async function whySilent(answers: readonly InstanceAnswer[], signal: AbortSignal): Promise<string[]> {
-  const silent = await inParallel(
-    answers,
-    async (answer) => {
-      const why = await askInstance(answer, signal);
-      return why === undefined ? [] : [`${answer.by} ${answer.target}: ${why}`];
-    },
-    { atOnce: 4 },
-  );
-  return silent.flat();
-}
-
-const limitMs = 5_000;
-
-/** Asks an instance as its documents say. @returns why there is no answer; `undefined` = there is */
-async function askInstance({ by, target }: InstanceAnswer, signal: AbortSignal): Promise<string | undefined> {
-  const limit = AbortSignal.any([signal, AbortSignal.timeout(limitMs)]);
-  try {
-    if (by === 'ping') await run('ping', ['-n', '-c', '1', '-W', '2', target], { timeoutMs: limitMs });
-    else if (by === 'tcp') await openConnection(target, limit);
-    else return await askOverHttp(target, limit);
-    return undefined;
-  } catch (error) {
-    signal.throwIfAborted();
-    return limit.aborted ? `no answer within ${limitMs / 1000} s` : errorChain(error);
-  }
-}
-
-async function askOverHttp(url: string, signal: AbortSignal): Promise<string | undefined> {
-  const status = await askPeerForStatus('instance', url, { who: 'the instance', method: 'GET', signal });
-  return status < 400 ? undefined : `HTTP ${status}`;
 }

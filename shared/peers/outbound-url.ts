@@ -35,7 +35,7 @@ export interface OutboundConfig {
   /** Agents are called back where they call from, or not at all. */
   readonly agentsCallThemselves: boolean;
   readonly bmcs: OutboundRules;
-  /** Health gates of sites, which this conductor asks. */
+  /** Health gates of sites and instances' `in_service`, which this conductor asks. */
   readonly health: OutboundRules;
 }
 
