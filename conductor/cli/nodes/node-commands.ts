@@ -1,7 +1,8 @@
+import type { NodeTpmAnswer } from '#conductor/api/attestation.ts';
 import type { TraitsAnswer } from '#conductor/api/node-parts.ts';
 import type { NodeAnswer } from '#conductor/api/resources.ts';
 import { renderNode } from '#conductor/cli/nodes/show-node.ts';
-import { getNode, listAll, readOfNode } from '#conductor/cli/shell/api-client.ts';
+import { callFor, getNode, listAll, readOfNode } from '#conductor/cli/shell/api-client.ts';
 import { assignmentHelp, readAssignments, toPatch } from '#conductor/cli/shell/assignments.ts';
 import { paintStates } from '#conductor/cli/shell/colours.ts';
 import {
@@ -20,6 +21,7 @@ import { forEachOperand, isWanted, onNodes } from '#conductor/cli/shell/on-nodes
 import { cell, columnsOf, fieldTable, print } from '#conductor/cli/shell/print.ts';
 import { usageError } from '#conductor/cli/shell/usage-error.ts';
 import { isNodeField, type NodeField, nodeFieldVersions } from '#conductor/model/node-words.ts';
+import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import { didYouMean, nearestWord } from '#shared/words.ts';
 
 const nodeFields = Object.keys(nodeFieldVersions);
@@ -175,8 +177,20 @@ export const nodeListCommand: Command = {
 const raidForm = '{"logical_disks": […]}, JSON or YAML';
 
 async function show(context: CommandContext, input: CommandInput): Promise<void> {
-  const node = await getNode(context.client, pathOperand(input));
-  print(context, input, { json: node, text: renderNode(node, context.screen) });
+  const ident = pathOperand(input);
+  const node = await getNode(context.client, ident);
+  const tpm = input.document === undefined ? await readTpm(context, ident) : undefined;
+  print(context, input, { json: node, text: renderNode(node, context.screen, tpm) });
+}
+
+/** Reads what the node's TPM has proved; those who may not, or a conductor in trouble, hide nothing else of the node. */
+async function readTpm({ client }: CommandContext, ident: string): Promise<Parameters<typeof renderNode>[2]> {
+  try {
+    return await callFor<NodeTpmAnswer>(client, 'GET', `/v1/nodes/${ident}/tpm`);
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return { problem: errorChain(error) };
+  }
 }
 
 async function showRaid(context: CommandContext, input: CommandInput): Promise<void> {

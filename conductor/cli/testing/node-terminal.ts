@@ -37,6 +37,7 @@ export function createNodeTerminal(): NodeTerminal {
       if (method !== 'GET') terminal.calls.push([method, path, body]);
       if (path.startsWith('/v1/nodes?'))
         return Promise.resolve({ nodes: [{ uuid: 'u', name: 'n1', maintenance: false }] });
+      if (path.endsWith('/tpm')) return Promise.resolve(undefined); // never attested
       if (path.endsWith('/flow')) return Promise.resolve(terminal.flow);
       if (path.endsWith('/plan')) return Promise.resolve({ ...planView, predicted_seconds: null, ...terminal.plan });
       const state = terminal.nodeStates.length > 1 ? terminal.nodeStates.shift() : terminal.nodeStates[0];

@@ -4,11 +4,11 @@ import type { EngineContext } from '#conductor/flows/context.ts';
 import { fakesFlow, simulatedWipe } from '#conductor/flows/log/fakes-flow.ts';
 import { predictSeconds, takesAnyTime, typicalSeconds } from '#conductor/flows/log/step-durations.ts';
 import { tenantBindings, tenantMoves, warnOfCables } from '#conductor/flows/network/node-network.ts';
-import { describeUnprovable } from '#conductor/flows/network/served-boot.ts';
 import { findRequestedImage } from '#conductor/flows/plan/find-planned-image.ts';
 import { isRefusal } from '#conductor/flows/plan/is-refusal.ts';
 import { describeCertificate, lookAtImage } from '#conductor/flows/plan/look-at-image.ts';
 import { type Plan, type PlanRequest, readPlan } from '#conductor/flows/plan/read-plan.ts';
+import { warnOfDistrust } from '#conductor/flows/plan/warn-of-distrust.ts';
 import { erasingSteps, findKeptChunks } from '#conductor/images/kept-chunks.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
@@ -19,7 +19,6 @@ import { flowKinds } from '#conductor/model/flows/flow-kinds.ts';
 import { type PlanFacts, type PlannedStep, stepKey } from '#conductor/model/flows/planned-step.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { KnownDisk, SparedDisk } from '#conductor/model/known-disk.ts';
-import { attestationOf } from '#conductor/model/tpm/attestation-mode.ts';
 import { settingOf } from '#conductor/networks/connect-node.ts';
 import type { NeutronLook } from '#conductor/networks/neutron/connect-by-neutron.ts';
 import { describePort } from '#conductor/networks/switch-driver.ts';
@@ -80,7 +79,7 @@ export async function viewPlan(
         unusedRamdisk: unusedRamdisk(context, node),
         ...(await readRefusedBoot(context, node)),
       }),
-      ...(await warnOfDistrust(context, node, plan.steps)),
+      ...(plan.steps.some(bootsRamdisk) ? await warnOfDistrust(context, node) : []),
       ...listBmcCertificate(node),
       ...(await lookAtImage(
         { ...plan, instanceInfo: clearInstance(context, node), image },
@@ -100,19 +99,6 @@ async function readRefusedBoot(
     refusedBoot: whyBootIsRefused(node, ipxe),
     refusedLater: whyBootIsRefused({ ...node, secureBoot: true }, ipxe),
   };
-}
-
-/** Warns of a ramdisk that can't be trusted however its machine boots it, where it has to be. */
-async function warnOfDistrust(
-  context: Pick<EngineContext, 'config' | 'secrets'>,
-  node: NodeRow,
-  steps: readonly PlannedStep[],
-): Promise<string[]> {
-  if (!steps.some(bootsRamdisk) || attestationOf(context.config, node) !== 'require') return [];
-  const problem = await describeUnprovable(context, node);
-  return problem === undefined
-    ? []
-    : [`The flow fails before it boots the ramdisk, as boots must be trusted: ${problem}.`];
 }
 
 /** The BMC's certificate, as it was seen last: a plan asks no BMC. */
