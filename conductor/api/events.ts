@@ -10,6 +10,7 @@ export const FleetNode = z.strictObject({
   name: text,
   provision_state: z.string(),
   power_state: text,
+  health: text.meta({ description: 'OK, Warning or Critical, as the BMC last said; null = not known.' }),
   maintenance: z.boolean(),
   maintenance_reason: text,
   fault: text,

@@ -41,10 +41,11 @@ test('colours: on a terminal, unless it or its owner wants none', () => {
   expect(wantsColours(false, { TERM: 'xterm' })).toBe(false);
   expect(wantsColours(true, { NO_COLOR: '1' })).toBe(false);
   expect(wantsColours(true, { TERM: 'dumb' })).toBe(false);
-  const text = 'failed    n1  deploy\nn2  active  power on\nn3  deploy failed  -\nthe deploy failed\n';
+  const text =
+    'failed    n1  deploy\nn2  active  power on\nn3  deploy failed  -\nthe deploy failed\nn4  Critical\nn5  Warning\n';
   expect(paintStates({}, text)).toBe(text);
   expect(paintStates({ hasColours: true }, text)).toBe(
-    '\u001b[31mfailed\u001b[0m    n1  deploy\nn2  \u001b[32mactive\u001b[0m  power on\nn3  \u001b[31mdeploy failed\u001b[0m  -\nthe deploy failed\n',
+    '\u001b[31mfailed\u001b[0m    n1  deploy\nn2  \u001b[32mactive\u001b[0m  power on\nn3  \u001b[31mdeploy failed\u001b[0m  -\nthe deploy failed\nn4  \u001b[31mCritical\u001b[0m\nn5  \u001b[33mWarning\u001b[0m\n',
   );
 });
 

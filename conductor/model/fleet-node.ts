@@ -4,6 +4,7 @@ export const fleetNodeFields = [
   'name',
   'provision_state',
   'power_state',
+  'health',
   'maintenance',
   'maintenance_reason',
   'fault',

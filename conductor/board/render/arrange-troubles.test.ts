@@ -145,6 +145,27 @@ test('a node that rests broken needs somebody; one whose error is a memory does 
   expect(arrangeTroubles([], fleetOf(...nodes)).map(({ rows }) => rows.map((row) => row.node?.name))).toEqual([['n1']]);
 });
 
+test('machines that are not well need somebody, whatever their nodes do; those in maintenance have somebody', () => {
+  const nodes = [
+    node('n1', { health: 'Warning' }),
+    node('n2', { health: 'Critical', provision_state: 'deploying' }),
+    node('n3', { health: 'Critical' }),
+    node('n4', { health: 'Critical', maintenance: true, maintenance_reason: 'ada has it' }),
+    node('n5', { health: 'OK' }),
+    node('n6'),
+  ];
+  const given = picture([flow('n2', { status: 'working' })], nodes);
+  expect(given.troubles.map(({ status, rows }) => [status, rows.map((row) => row.node?.name)])).toEqual([
+    ['critical', ['n2', 'n3']],
+    ['warning', ['n1']],
+  ]);
+  const text = textOf(renderAttention(given, now));
+  expect(text).toContain('✖ critical health 2 nodes in r7 n2 n3');
+  expect(text).toContain('⚠ health warning n1');
+  expect(text).toContain('Begin maintenance…');
+  expect(text).toContain('n4 ⚑ maintenance: ada has it ⚠ health: Critical');
+});
+
 test.each([
   ['n1: dial 10.0.0.7:443', 'n1', '…: dial #.#.#.#:#'],
   ['52:54:00:12:34:56 is silent', 'n1', '… is silent'],

@@ -1,7 +1,7 @@
 import type { FlowSummaryView } from '#conductor/api/flows.ts';
 import { naturalKey } from '#conductor/board/render/fleet-columns.ts';
 import { statusOf } from '#conductor/board/render/node-status.ts';
-import { type BoardNode, type BoardRow, nameOf, uuidOf } from '#conductor/board/render/render-board.ts';
+import { type BoardNode, type BoardRow, isIll, nameOf, uuidOf } from '#conductor/board/render/render-board.ts';
 import { nodeFaults } from '#conductor/model/node-words.ts';
 import { compareTexts } from '#shared/compare-texts.ts';
 
@@ -18,11 +18,11 @@ export interface Trouble {
   /** The ones that give up soonest first, then the oldest, then in the order of their names. */
   readonly rows: readonly BoardRow[];
 }
-/** `error`: a node that rests, with what went wrong with it last. */
-export type TroubleStatus = FlowSummaryView['status'] | 'error';
+/** `error`: a node that rests, with what went wrong with it last; `critical`, `warning`: its health by its BMC. */
+export type TroubleStatus = FlowSummaryView['status'] | 'error' | 'critical' | 'warning';
 
-/** Statuses in the order in which they are shown: failed, about to fail, waiting for the operator. */
-const worst: readonly TroubleStatus[] = ['failed', 'retrying', 'slow', 'held', 'error'];
+/** Statuses in the order in which they are shown: failed, about to fail, waiting for the operator; a warning stops nothing. */
+const worst: readonly TroubleStatus[] = ['failed', 'critical', 'retrying', 'slow', 'held', 'error', 'warning'];
 
 /** Where a node with an error rests because of it; elsewhere it is a memory. */
 const broken = /failed|error|enroll/;
@@ -40,7 +40,7 @@ interface Found {
  * addresses that each node has for itself, as BMCs', one is like the other. What an operator has aborted is no trouble. Pure.
  */
 export function arrangeTroubles(flows: Iterable<FlowSummaryView>, nodes: ReadonlyMap<string, BoardNode>): Trouble[] {
-  const found = findTroubles(flows, nodes);
+  const found = [...findTroubles(flows, nodes), ...findIll(nodes)];
   const shared = findShared(found);
   const groups = Map.groupBy(found, (each) => keyOf(identify(each, shared)));
   const troubles = [...groups].map(([key, all]): Trouble => {
@@ -97,6 +97,18 @@ function findTroubles(flows: Iterable<FlowSummaryView>, nodes: ReadonlyMap<strin
     found.push({ row: { flow: undefined, node }, status: 'error', doing, reason });
   }
   return found;
+}
+
+/** Finds the nodes that are not well by their BMCs, whatever they do; one in maintenance is in somebody's hands. */
+function findIll(nodes: ReadonlyMap<string, BoardNode>): Found[] {
+  return [...nodes.values()].flatMap((node): Found[] => {
+    if (!isIll(node) || node.maintenance) return [];
+    const isCritical = node.health === 'Critical';
+    // of what it does, the list of flows says whether it goes as it should
+    const row: BoardRow = { flow: undefined, node };
+    const reason = isCritical ? 'the BMC says that its health is critical' : 'the BMC warns of its health';
+    return [{ row, status: isCritical ? 'critical' : 'warning', doing: node.provision_state, reason }];
+  });
 }
 
 /** Makes the text that is the same for one cause: its code and its one subject, else the words without what differs. */

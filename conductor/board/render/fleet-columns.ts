@@ -3,6 +3,7 @@ import { renderStatus, statusNames, statusOf } from '#conductor/board/render/nod
 import {
   type BoardRow,
   nameOf,
+  renderHealth,
   renderMaintenance,
   renderNodeLink,
   renderProgress,
@@ -50,6 +51,7 @@ const stateOf = ({ flow, node }: BoardRow): string => flow?.provision_state ?? n
 const stepOf = ({ flow }: BoardRow): string | undefined => flow && (flow.step ?? flow.kind);
 const reasonOf = ({ flow, node }: BoardRow): string | null =>
   flow ? flow.reason : node.maintenance ? null : node.last_error;
+const healthOrder: readonly (string | null)[] = ['Critical', 'Warning', 'OK', null];
 const powerWords: Readonly<Record<string, string>> = { 'power on': '● on', 'power off': '○ off' };
 
 /** Columns of the fleet's table by name, in their order. */
@@ -89,6 +91,11 @@ export const fleetColumns = {
     ...word('Power', true, ({ node }) => node?.power_state),
     render: ({ node }) => html`${powerWords[node?.power_state ?? ''] ?? node?.power_state}`,
   },
+  health: {
+    ...word('Health', false, ({ node }) => node?.health),
+    // the worst first; OK stands before what is not known
+    keyOf: ({ node }) => String(healthOrder.indexOf(node?.health ?? null)),
+  },
   driver: word('Driver', false, ({ node }) => node?.driver),
   group: word('Group', false, ({ node }) => node?.conductor_group),
   why: {
@@ -97,7 +104,7 @@ export const fleetColumns = {
     keyOf: (row) => reasonOf(row) ?? last,
     render: (row, now) => {
       const waits = row.flow ? renderWaits(row.flow, now) : [];
-      return html`${row.node && renderMaintenance(row.node)} ${waits.map((each) => html`<span class="wait">${each}</span> `)}${foreignCell(reasonOf(row))}`;
+      return html`${row.node && renderMaintenance(row.node)} ${row.node && renderHealth(row.node)} ${waits.map((each) => html`<span class="wait">${each}</span> `)}${foreignCell(reasonOf(row))}`;
     },
     wholeOf: (row) =>
       [row.node?.maintenance === true ? row.node.maintenance_reason : null, reasonOf(row)]

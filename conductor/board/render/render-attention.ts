@@ -7,6 +7,7 @@ import {
   type BoardNode,
   type BoardRow,
   nameOf,
+  renderHealth,
   renderMaintenance,
   renderNodeLink,
   renderWaits,
@@ -46,6 +47,8 @@ const { working: _, ...bad } = nodeStatuses;
 const shapes: Readonly<Record<TroubleStatus, { readonly shape: string; readonly words: string }>> = {
   ...bad,
   error: { shape: '✖', words: 'error' },
+  critical: { shape: '✖', words: 'critical health' },
+  warning: { shape: '⚠', words: 'health warning' },
   waiting: nodeStatuses.working,
   working: nodeStatuses.working,
 };
@@ -135,7 +138,9 @@ function renderTaken(nodes: readonly BoardNode[]): Html {
   if (taken.length === 0) return nothing;
   const lines = taken
     .slice(0, mostTaken)
-    .map((node) => html`<li>${renderNodeLink(node.uuid, node.name)} ${renderMaintenance(node)}</li>`);
+    .map(
+      (node) => html`<li>${renderNodeLink(node.uuid, node.name)} ${renderMaintenance(node)} ${renderHealth(node)}</li>`,
+    );
   const more = taken.length > mostTaken && html`<li>and ${taken.length - mostTaken} more</li>`;
   return html`<h3>In maintenance: ${taken.length}</h3><ul class="plain">${lines}${more}</ul>`;
 }

@@ -31,6 +31,15 @@ export function renderMaintenance({
   return html`<span class="maintenance">⚑ maintenance${reason !== null && html`: ${foreign(reason)}`}</span>`;
 }
 
+/** Whether the BMC says that something of the machine is not well; a health that is not known says nothing. */
+export const isIll = ({ health }: Pick<BoardNode, 'health'>): boolean => health === 'Warning' || health === 'Critical';
+
+/** Renders the health that the BMC reports, where it is not OK. */
+export function renderHealth({ health }: Pick<BoardNode, 'health'>): Html {
+  if (!isIll({ health })) return nothing;
+  return html`<span class="health ${health}">⚠ health: ${health}</span>`;
+}
+
 /** How far a step is: a bar, bytes and their rate, or the phase where there are no bytes. */
 export function renderProgress(progress: unknown): Html {
   if (typeof progress !== 'object' || progress === null) return nothing;

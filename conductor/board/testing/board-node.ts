@@ -6,6 +6,7 @@ export const boardNode = (changes: Partial<BoardNode> = {}): BoardNode => ({
   name: 'n9',
   provision_state: 'active',
   power_state: 'power on',
+  health: null,
   maintenance: false,
   maintenance_reason: null,
   fault: null,

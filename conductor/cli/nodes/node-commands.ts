@@ -36,7 +36,7 @@ const byDefault: readonly NodeField[] = [
 ];
 
 /** `-o wide` shows these too. */
-const further: readonly NodeField[] = ['resource_class', 'conductor_group', 'driver', 'instance_uuid'];
+const further: readonly NodeField[] = ['health', 'resource_class', 'conductor_group', 'driver', 'instance_uuid'];
 /** Fields that are left out first where a terminal is too narrow for all. */
 const leastWorth: readonly NodeField[] = ['uuid', 'target_provision_state', 'maintenance'];
 

@@ -37,6 +37,9 @@ test('a node without a name keeps its UUID, and chosen columns stay', async () =
   expect(heading(await list(60, [{ ...named, name: null }]))?.[0]).toBe('uuid');
   expect(heading(await list(20, [named], '--columns', 'uuid,name'))).toEqual(['uuid', 'name']);
   expect(heading(await list(20, [named], '-o', 'wide'))).toContain('resource_class');
+  const wide = await list(20, [{ ...named, health: 'Critical' }], '-o', 'wide');
+  expect(heading(wide)).toContain('health');
+  expect(wide).toContain('Critical');
 });
 
 test('-o name: a line each, for scripts', async () => {

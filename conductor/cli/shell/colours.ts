@@ -12,6 +12,9 @@ const painted: readonly (readonly [pattern: RegExp, colour: Colour])[] = [
   [/^(held)(?= )/gm, 'cyan'],
   [/(?<=^|  )((?:deploy|clean|inspect|adopt|rescue|unrescue|service) failed|error)(?=  |$)/gm, 'red'],
   [/(?<=^|  )(active)(?=  |$)/gm, 'green'],
+  // health of machines
+  [/(?<=^|  )(Critical)(?=  |$)/gm, 'red'],
+  [/(?<=^|  )(Warning)(?=  |$)/gm, 'yellow'],
 ];
 
 /**

@@ -1,5 +1,5 @@
 import { statusOf } from '#conductor/board/render/node-status.ts';
-import type { BoardRow } from '#conductor/board/render/render-board.ts';
+import { type BoardRow, isIll } from '#conductor/board/render/render-board.ts';
 
 type Test = (row: BoardRow) => boolean;
 
@@ -14,6 +14,7 @@ const keys: Readonly<Record<string, (row: BoardRow) => readonly (string | null |
   owner: ({ node }) => [node?.owner],
   driver: ({ node }) => [node?.driver],
   group: ({ node }) => [node?.conductor_group],
+  health: ({ node }) => [node?.health],
 };
 
 /**
@@ -56,6 +57,7 @@ function textOf(row: BoardRow): string {
     node.rack,
     node.owner,
     node.image,
+    ...(isIll(node) ? ['health', node.health] : []),
     ...(node.maintenance ? ['maintenance', node.maintenance_reason] : []),
   ];
   return [stateOf(row), ...(ofFlow ?? []), ...(ofNode ?? [])].join(' ').toLowerCase();

@@ -15,7 +15,7 @@ import { boardNode } from '#conductor/board/testing/board-node.ts';
 import { textOf } from '#conductor/board/testing/text-of.ts';
 
 const now = new Date('2026-01-01T00:10:00Z');
-const fleet = { nodes: 3, in_maintenance: 1, provision_states: { active: 2, deploying: 1 } };
+const fleet = { nodes: 3, in_maintenance: 1, critical: 0, provision_states: { active: 2, deploying: 1 } };
 const byName: FleetSort = { column: 'node', isDown: false };
 const look = { columns: usualColumns, sort: byName, chosen: new Set<string>(), mayChange: true };
 
@@ -93,6 +93,30 @@ test('shows what each node is doing and why it waits, in the order of names as p
     'n10 ▶ at work deploying 25 %, writing image , 5.0 MB/s deploy.write_image 1 m 00 s ● on',
     'u3 ✖ failed deploying deploy.write_image 1 m 00 s no disk',
   ]);
+});
+
+test('health by the BMC: in the reason while it is not OK, in a column, in the filter, and critical ones are counted', () => {
+  const nodes = [
+    boardNode({ uuid: 'a', name: 'a', health: 'Critical' }),
+    boardNode({ uuid: 'b', name: 'b' }),
+    boardNode({ uuid: 'c', name: 'c', health: 'OK' }),
+    boardNode({ uuid: 'd', name: 'd', health: 'Warning' }),
+  ];
+  expect(linesOf({ nodes })).toEqual([
+    'a ● in use active ● on ⚠ health: Critical',
+    'b ● in use active ● on',
+    'c ● in use active ● on',
+    'd ● in use active ● on ⚠ health: Warning',
+  ]);
+  expect(namesOf({ nodes, sort: { column: 'health', isDown: false } })).toEqual(['a', 'd', 'c', 'b']);
+  expect(namesOf({ nodes, filter: 'health:critical,warning' })).toEqual(['a', 'd']);
+  expect(namesOf({ nodes, filter: 'health critical' })).toEqual(['a']);
+  const [row] = rowsOf({ nodes });
+  const cell = row && textOf(renderRow(row, { ...look, columns: ['node', 'health'] }, now));
+  expect(cell).toBe('a Critical');
+  const counts = renderCounts(countFleet(nodes));
+  expect(textOf(counts)).toBe('4 nodes 4 active 1 of critical health');
+  expect(String(counts)).toContain('href="#health%3Acritical"');
 });
 
 test('what an operator has aborted says so', () => {

@@ -23,34 +23,39 @@ export interface FleetLook {
 export interface FleetCounts {
   readonly nodes: number;
   readonly in_maintenance: number;
+  /** Nodes of critical health by their BMCs. */
+  readonly critical: number;
   readonly provision_states: Readonly<Record<string, number>>;
 }
 
 /** Pure. */
 export function countFleet(nodes: Iterable<BoardNode>): FleetCounts {
   const states = new Map<string, number>();
-  let [all, inMaintenance] = [0, 0];
-  for (const { provision_state: state, maintenance } of nodes) {
+  let [all, inMaintenance, critical] = [0, 0, 0];
+  for (const { provision_state: state, maintenance, health } of nodes) {
     all += 1;
     if (maintenance) inMaintenance += 1;
+    if (health === 'Critical') critical += 1;
     states.set(state, (states.get(state) ?? 0) + 1);
   }
   return {
     nodes: all,
     in_maintenance: inMaintenance,
+    critical,
     provision_states: Object.fromEntries([...states].toSorted(([, a], [, b]) => b - a)),
   };
 }
 
 /** `12 nodes, 3 active, 9 available, 1 in maintenance`, each a link to those. Pure. */
-export function renderCounts({ nodes, in_maintenance: inMaintenance, provision_states: states }: FleetCounts): Html {
+export function renderCounts(counts: FleetCounts): Html {
+  const { nodes, in_maintenance: inMaintenance, critical, provision_states: states } = counts;
   const link = (filter: string, count: number, words: string): Html =>
     html`<li><a href="#${encodeURIComponent(filter)}"><b>${count}</b> ${words}</a></li>`;
   const each = Object.entries(states).map(([state, count]) =>
     link(`state:${state.includes(' ') ? `"${state}"` : state}`, count, state),
   );
   return html`<li><a href="#fleet"><b>${nodes}</b> ${nodes === 1 ? 'node' : 'nodes'}</a></li>${each}
-    ${inMaintenance > 0 && link('maintenance', inMaintenance, 'in maintenance')}`;
+    ${inMaintenance > 0 && link('maintenance', inMaintenance, 'in maintenance')}${critical > 0 && link('health:critical', critical, 'of critical health')}`;
 }
 
 /** Headings that sort; the column by which rows are sorted says so. Pure. */

@@ -89,6 +89,20 @@ test('a node under way: its steps, how far they are, its boot, its history', () 
   expect(text).toContain(`${formatMoment('2026-01-01T00:08:00Z')} available → deploying ada`);
 });
 
+test('the health of the machine stands in its head while it is not OK, and among its facts', () => {
+  const of = (health: string | null) => {
+    const each = boardNode({ uuid, name: 'n1', health });
+    const head = renderNodeHead({ flow: undefined, node: each }, { node: each, flow: undefined, onHold: null }, true);
+    return [textOf(head), textOf(renderTab('now', { ...rest, node: each }, now))];
+  };
+  expect(of('Warning')).toEqual([
+    expect.stringContaining('power on ⚠ health: Warning'),
+    expect.stringContaining('health Warning'),
+  ]);
+  expect(of('OK')).toEqual([expect.not.stringContaining('health'), expect.stringContaining('health OK')]);
+  expect(of(null)).toEqual([expect.not.stringContaining('health'), expect.not.stringContaining('health')]);
+});
+
 test('name, status and the next action stand on one line; what there is besides is in a menu', () => {
   const head = renderNodeHead(failedRow, { node: failedNode, flow: undefined, onHold: null }, true);
   expect(textOf(head)).toMatch(/^All nodes n1 ✖ failed deploy failed power on Rebuild .* More /);

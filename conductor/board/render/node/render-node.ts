@@ -9,7 +9,12 @@ import { type Hardware, renderHardware, renderHardwareFacts } from '#conductor/b
 import type { NodePlan } from '#conductor/board/render/node/render-plans.ts';
 import { renderPlans } from '#conductor/board/render/node/render-plans.ts';
 import { renderStatus, statusOf } from '#conductor/board/render/node-status.ts';
-import { type BoardNode, type BoardRow, renderMaintenance } from '#conductor/board/render/render-board.ts';
+import {
+  type BoardNode,
+  type BoardRow,
+  renderHealth,
+  renderMaintenance,
+} from '#conductor/board/render/render-board.ts';
 import { renderCommand, renderProse, renderWords } from '#conductor/board/render/render-words.ts';
 import { formatBytes, formatDuration, spanMs } from '#conductor/cli/shell/format-units.ts';
 
@@ -70,7 +75,7 @@ export function renderNodeHead(row: BoardRow, subject: Subject, mayChange: boole
     node.rack !== null && html` / <a href="#racks/${encodeURIComponent(node.rack)}">${foreign(node.rack)}</a>`;
   return html`<p class="crumbs"><a href="#">All nodes</a>${rack}</p>
     <div class="node-line"><h2>${foreign(name)}</h2><span class="pill ${statusOf(row)}">${renderStatus(statusOf(row))}</span>
-    <span class="fact">${node.provision_state}</span>${power}${renderButtons(subject, mayChange)}</div>
+    <span class="fact">${node.provision_state}</span>${power}${renderHealth(node)}${renderButtons(subject, mayChange)}</div>
     ${name.length > longName && html`<p class="whole-name">${foreign(name)}</p>`}${node.maintenance && html`<p class="taken">${renderMaintenance(node)}</p>`}`;
 }
 
@@ -182,6 +187,7 @@ function renderPlace(node: BoardNode): Html {
     rack: rack !== null && unit !== null ? `${rack}, unit ${unit}` : rack,
     class: kind,
     image,
+    health: node.health,
     owner,
     driver,
     group,
