@@ -1,3 +1,4 @@
+import { describe } from 'vitest';
 import type { BondAbilities } from '#conductor/networks/switch-driver.ts';
 import { findSwitchDriver } from '#conductor/networks/switches/index.ts';
 import { type SwitchUnderTest, testSwitchDriver } from '#conductor/networks/switches/switch.contract.ts';
@@ -31,5 +32,10 @@ export function testSystem<Switch extends SwitchServer>(
       stop: () => simulated.stop(),
     };
   };
-  testSwitchDriver(name, start48, bonds);
+  // each has a switch of its own: they wait side by side for what their dialogues leave quiet, each in its own order
+  describe.concurrent(`${name}, beside the others`, () => {
+    describe('in order', { concurrent: false }, () => {
+      testSwitchDriver(name, start48, bonds);
+    });
+  });
 }
