@@ -41,12 +41,11 @@ export async function askForAll<Change extends { readonly controller: RaidContro
   context: StepContext,
   changes: readonly Change[],
   { ask, title }: Asking<Change>,
-  isClear = true,
 ): Promise<ConductorStepOutcome | readonly string[]> {
   const refusals: string[] = [];
   const waiting = new Set<string>();
   const next: Change[] = [];
-  let haveEnded = isClear;
+  let haveEnded = true;
   for (const each of changes) {
     const { controller } = each;
     try {

@@ -96,25 +96,28 @@ async function makeVolumes(context: StepContext, wanted: Wanted): Promise<Conduc
   const { signal } = context;
   const controllers = await raid.getControllers({ signal });
   const plan = await markRefusals(context, () => planVolumes(wanted.config, controllers));
-  const isClear = await clearTheWay(context, { controllers, plan, deleteExisting: wanted.deleteExisting });
+  const inTheWay = listInTheWay(wanted, controllers, plan);
   const missing = plan.filter(({ existing }) => !existing);
-  const create = (volume: PlannedVolume): Promise<boolean> => raid.createVolume(volume, { signal });
-  const asked = await askForAll(context, missing, { ask: create, title: titleOf }, isClear);
+  // some controllers delete the last one alone
+  const asked = await askForAll<FoundVolume | PlannedVolume>(context, [...inTheWay.toReversed(), ...missing], {
+    ask: (change) =>
+      'volume' in change
+        ? raid.deleteVolume(change.controller, change.volume, { signal })
+        : raid.createVolume(change, { signal }),
+    title: (change) => ('volume' in change ? change.volume.path : titleOf(change)),
+  });
   if ('kind' in asked) return asked;
   return shown(context, 'the controllers to show their volumes', async () => {
-    const made = planVolumes(wanted.config, await raid.getControllers({ signal }));
+    const now = await raid.getControllers({ signal });
+    const made = planVolumes(wanted.config, now);
+    const left = leftOver(wanted, now, made);
+    if (left.length > 0) return () => again(context, describeLeft(left), asked);
     const late = made.filter(({ existing }) => !existing);
     if (late.length === 0) return () => finish(context, made);
     const about = `the controller to make ${describeMissing(late)}`;
     if (late.some(({ controller }) => isAtWork(context, controller, asked))) return () => again(context, about, asked);
     return () => resetMachine(context, (after) => awaitVolumes(after, wanted));
   });
-}
-
-/** A deletion that is refused while the BMC may be at the one before: power stays held. */
-function amidAnother(error: unknown): AppError {
-  const details = { mayBeUnderWay: true };
-  return new AppError('bmc_error', 'the change before may be under way', { cause: error, details });
 }
 
 /**
@@ -147,60 +150,57 @@ function isAtWork({ clock, step }: StepContext, { applyTimes }: RaidController, 
 }
 
 /**
- * Deletes other volumes that are in the way.
- * @returns whether the deletions were seen to end
- * @throws AppError `storage_error` when other volumes have the drives
+ * Lists the volumes that are to be deleted first.
+ * @throws AppError `storage_error` when other volumes, which are to stay, have the drives
  */
-async function clearTheWay(
-  context: StepContext,
-  {
-    controllers,
-    plan,
-    deleteExisting,
-  }: {
-    readonly controllers: readonly RaidController[];
-    readonly plan: readonly PlannedVolume[];
-    readonly deleteExisting: boolean;
-  },
-): Promise<boolean> {
-  const kept = new Set(plan.map(({ existing }) => existing?.path));
+function listInTheWay(
+  wanted: Wanted,
+  controllers: readonly RaidController[],
+  plan: readonly PlannedVolume[],
+): readonly FoundVolume[] {
   const needed = new Set(plan.flatMap(({ drives }) => drives.map(({ path }) => path)));
-  const others = volumesOf(controllers).filter(({ volume }) => !kept.has(volume.path));
-  const inTheWay = others.filter(({ volume }) => volume.drives.some((path) => needed.has(path)));
-  if (!deleteExisting && inTheWay.length > 0) {
-    const names = inTheWay.map(({ volume }) => volume.name).join(', ');
+  const taken = othersThan(plan, controllers).filter(({ volume }) => volume.drives.some((path) => needed.has(path)));
+  if (!wanted.deleteExisting && taken.length > 0) {
+    const names = taken.map(({ volume }) => volume.name).join(', ');
     throw new AppError('storage_error', `the drives are those of ${names}: run raid.delete_configuration first`);
   }
-  if (!deleteExisting || others.length === 0) return true;
-  const raid = requireOffered(context, (bmc) => bmc.raid);
-  const late = others.find(({ controller }) => !controller.applyTimes.includes('Immediate'));
-  if (late !== undefined) {
+  const left = leftOver(wanted, controllers, plan);
+  const late = left.filter(({ controller }) => !controller.applyTimes.includes('Immediate'));
+  if (late.length > 0) {
+    const ids = new Set(late.map(({ controller }) => controller.id));
     throw new AppError(
       'not_supported',
-      `${late.controller.id} deletes volumes at a reset only: run raid.delete_configuration before, which resets the machine`,
+      `volumes of ${[...ids].join(', ')} are deleted at a reset only: run raid.delete_configuration before, which resets the machine`,
     );
   }
-  let haveEnded = true;
-  // some controllers delete the last one alone
-  for (const { controller, volume } of others.toReversed()) {
-    try {
-      haveEnded = (await raid.deleteVolume(controller, volume, { signal: context.signal })) && haveEnded;
-    } catch (error) {
-      throw haveEnded || errorCode(error) !== 'bmc_error' ? error : amidAnother(error);
-    }
-  }
-  return haveEnded;
+  return left;
 }
 
-async function awaitVolumes(context: StepContext, { config }: Wanted): Promise<ConductorStepOutcome> {
+/** Finds the volumes that the step deletes and that are shown still. */
+function leftOver(
+  { deleteExisting }: Wanted,
+  controllers: readonly RaidController[],
+  plan: readonly PlannedVolume[],
+): readonly FoundVolume[] {
+  return deleteExisting ? othersThan(plan, controllers) : [];
+}
+
+function othersThan(plan: readonly PlannedVolume[], controllers: readonly RaidController[]): readonly FoundVolume[] {
+  const kept = new Set(plan.map(({ existing }) => existing?.path));
+  return volumesOf(controllers).filter(({ volume }) => !kept.has(volume.path));
+}
+
+async function awaitVolumes(context: StepContext, wanted: Wanted): Promise<ConductorStepOutcome> {
   const controllers = await requireOffered(context, (bmc) => bmc.raid).getControllers({ signal: context.signal });
   let plan: readonly PlannedVolume[];
   try {
-    plan = planVolumes(config, controllers);
+    plan = planVolumes(wanted.config, controllers);
   } catch (error) {
     // a controller that starts shows its drives one by one
     return waiting(context, `the controllers to show their drives: ${errorChain(error)}`);
   }
+  const left = leftOver(wanted, controllers, plan);
+  if (left.length > 0) return waiting(context, describeLeft(left));
   const missing = plan.filter(({ existing }) => !existing);
   if (missing.length === 0) return finish(context, plan);
   const about = `the controller to make ${describeMissing(missing)}`;
@@ -256,7 +256,7 @@ async function deleteVolumes(context: StepContext): Promise<ConductorStepOutcome
     const isNothing = at.ids.length + at.driveless.length === 0;
     if (left.length === 0 && (isNothing || areShown(controllers, at))) return () => awaitReset(context);
     const isLate = left.length === 0 || left.some(({ controller }) => isAtWork(context, controller, asked));
-    return () => (isLate ? again(context, describeLeft(controllers), asked) : resetMachine(context, awaitDeletion));
+    return () => (isLate ? again(context, describeLeft(left), asked) : resetMachine(context, awaitDeletion));
   });
 }
 
@@ -268,11 +268,11 @@ async function awaitDeletion(context: StepContext): Promise<ConductorStepOutcome
   const left = volumesOf(controllers);
   if (left.length === 0 && areShown(controllers, at)) return awaitReset(context);
   const paths = left.map(({ volume }) => volume.path);
-  return (areNextOnes(context, paths) ? again : waiting)(context, describeLeft(controllers));
+  return (areNextOnes(context, paths) ? again : waiting)(context, describeLeft(left));
 }
 
-function describeLeft(controllers: readonly RaidController[]): string {
-  const names = volumesOf(controllers).map(({ volume }) => volume.name);
+function describeLeft(left: readonly FoundVolume[]): string {
+  const names = left.map(({ volume }) => volume.name);
   if (names.length === 0) return 'the BMC to show its storage controllers again';
   return `the controller to delete ${names.join(', ')}`;
 }
@@ -281,8 +281,11 @@ function waiting(context: StepContext, reason: string): ConductorStepOutcome {
   return { kind: 'wait', reason, code: 'bmc_task', timeoutMs: context.config.callbackTimeoutMs, checkEveryMs: pollMs };
 }
 
-function volumesOf(
-  controllers: readonly RaidController[],
-): { readonly controller: RaidController; readonly volume: RaidVolume }[] {
+interface FoundVolume {
+  readonly controller: RaidController;
+  readonly volume: RaidVolume;
+}
+
+function volumesOf(controllers: readonly RaidController[]): readonly FoundVolume[] {
   return controllers.flatMap((controller) => controller.volumes.map((volume) => ({ controller, volume })));
 }
