@@ -65,6 +65,7 @@ export const witnessPackages: Readonly<Record<string, readonly string[]>> = {
   fish: ['fish'], // the same
   chromium: ['chromium'], // shows the board
   'fonts-dejavu-core': [], // for it
+  patroni: ['patroni', 'patronictl'], // decides which of two database servers leads
   netconfd: ['netconfd'], // a NETCONF server
   'python3-ncclient': [], // judges ours
   'python3-netmiko': [], // the same, over SSH

@@ -60,6 +60,10 @@ export async function startPostgresql(
 export interface PostgresHost {
   readonly directory: string;
   readonly user: string;
+  /** Directory of the server's programs that its account may run. */
+  readonly programs: string;
+  /** Account of the servers; `undefined`: they run as this process does. */
+  readonly owner: { readonly uid: number; readonly gid: number } | undefined;
   readonly urlOf: (port: number) => string;
   readonly freePort: () => Promise<number>;
   makeCluster(data: string): Promise<void>;
@@ -82,6 +86,8 @@ export async function preparePostgresHost(): Promise<PostgresHost> {
   return {
     directory,
     user: superuser,
+    programs: programs.directory,
+    owner,
     urlOf: (port) => `postgres://${superuser}@127.0.0.1:${port}/postgres`,
     freePort,
     makeCluster: (data) => makeCluster(data, programs, account, ['--no-sync']),

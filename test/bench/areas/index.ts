@@ -14,6 +14,7 @@ import { fleetSiteArea } from '#test/bench/areas/fleet-site.ts';
 import { hostileArea } from '#test/bench/areas/hostile.ts';
 import { importArea } from '#test/bench/areas/import.ts';
 import { networksArea } from '#test/bench/areas/networks.ts';
+import { patroniArea } from '#test/bench/areas/patroni.ts';
 import { planArea } from '#test/bench/areas/plan.ts';
 import { ramdiskArea } from '#test/bench/areas/ramdisk.ts';
 import { siteArea } from '#test/bench/areas/site.ts';
@@ -44,6 +45,7 @@ export const areas: readonly Area[] = [
   hostileArea,
   doorsArea,
   failoverArea,
+  patroniArea,
   ...fleetAreas,
   fleetSiteArea,
   eventsArea,
