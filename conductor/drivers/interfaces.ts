@@ -1,3 +1,4 @@
+import type { ShownMachine } from '#conductor/drivers/shown-machine.ts';
 import type { BootDevice, BootMode, PowerState, PowerTarget } from '#conductor/model/power-and-boot.ts';
 import type { BiosSetting, WantedBiosSetting } from '#shared/bios/bios-setting.ts';
 import type { Disk } from '#shared/disks/disk.ts';
@@ -263,6 +264,14 @@ export interface BiosInterface {
   getTaskProgress(task: string, options?: CallOptions): Promise<TaskProgress>;
 }
 
+export interface InspectionInterface {
+  /**
+   * Reads what the machine is made of, on or off, and changes nothing. A part that can't be read is named as unknown.
+   * @throws AppError where the BMC refuses the login, does not answer, or shows no system
+   */
+  readMachine(options?: CallOptions): Promise<ShownMachine>;
+}
+
 /** A drive behind a controller, in the words that hints are made of; `name` is the BMC's id of it. */
 export interface RaidDrive extends Disk {
   readonly path: string;
@@ -368,6 +377,7 @@ export interface Bmc {
   readonly firmware?: FirmwareInterface;
   readonly firmwareBoot?: FirmwareBootInterface;
   readonly indicators?: IndicatorInterface;
+  readonly inspection?: InspectionInterface;
   readonly raid?: RaidInterface;
   readonly recorder?: RecorderInterface;
   readonly virtualMedia?: VirtualMediaInterface;

@@ -11,6 +11,7 @@ import type {
   RaidInterface,
   VirtualMediaInterface,
 } from '#conductor/drivers/interfaces.ts';
+import type { ShownMachine } from '#conductor/drivers/shown-machine.ts';
 import { errorWithout } from '#conductor/kernel/secrets/mask-document.ts';
 import { type ErrorCode, errorCode } from '#shared/errors/app-error.ts';
 import type { Log } from '#shared/log.ts';
@@ -51,6 +52,12 @@ export function withLogging(bmc: Bmc, watch: CallWatch): Bmc {
       set: (lamp, state, options) => {
         const indicator = `${lamp.name}@${lamp.component}`;
         return logged(watch, 'set indicator', 'info', { indicator, state }, () => lamps.set(lamp, state, options));
+      },
+    })),
+    ...ifGiven('inspection', bmc.inspection, (inspection) => ({
+      readMachine: (options) => {
+        const count = ({ unknown }: ShownMachine) => ({ unknown: unknown.length });
+        return logged(watch, 'read the machine', 'info', {}, () => inspection.readMachine(options), count);
       },
     })),
     ...ifGiven('console', bmc.console, (serial) => ({

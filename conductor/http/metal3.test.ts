@@ -203,6 +203,7 @@ test('what names no ramdisk that can be booted boots no other, but images of Gla
   const { uuid } = await api.call('POST', '/v1/nodes', {
     ...host,
     name: 'metal3~glance',
+    inspect_interface: 'agent',
     driver_info: { ...host.driver_info, deploy_kernel: url },
   });
   await api.call('POST', '/v1/ports', { node_uuid: uuid, address });

@@ -64,6 +64,11 @@ export function bootsFromVirtualMedia(node: Choosing): boolean {
   return implementationOf(node, 'boot') === 'redfish-virtual-media';
 }
 
+/** Checks whether an inspection asks the BMC, and boots no ramdisk. */
+export function asksBmcToInspect(node: Choosing): boolean {
+  return implementationOf(node, 'inspect') === 'redfish';
+}
+
 /** Checks whether the machine's firmware loads the ramdisk itself, by HTTP. */
 export function bootsByHttp(node: Choosing): boolean {
   return interfaceOf(node, 'boot') === 'http';

@@ -13,7 +13,7 @@ import { bringBackInstance } from '#conductor/flows/conductor-steps/bring-back-i
 import { finalizeRescue } from '#conductor/flows/conductor-steps/finalize-rescue.ts';
 import { gatherSteps } from '#conductor/flows/conductor-steps/gather-steps.ts';
 import { holdStep, waitStep } from '#conductor/flows/conductor-steps/hold-and-wait.ts';
-import { collectInventory } from '#conductor/flows/conductor-steps/inspect-collect-inventory.ts';
+import { collectInventory, readMachine } from '#conductor/flows/conductor-steps/inspect-machine.ts';
 import { collectLogs, tearDownAgent } from '#conductor/flows/conductor-steps/leave-ramdisk.ts';
 import { powerOff, verifyPower } from '#conductor/flows/conductor-steps/power.ts';
 import { powerOn, rebootRamdisk, rebootStep } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
@@ -44,6 +44,7 @@ export const conductorSteps: readonly ConductorStep[] = [
   gatherSteps,
   finalizeRescue,
   collectInventory,
+  readMachine,
   collectLogs,
   leaveNetwork,
   releaseInstance,

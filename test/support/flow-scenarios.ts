@@ -93,6 +93,21 @@ function whileManageable({
       disk: [],
     },
     {
+      flow: 'inspect_by_bmc',
+      prepare: async () => {
+        await makeManageable();
+        await operator.call('PATCH', `/v1/nodes/${name}`, [
+          { op: 'add', path: '/inspect_interface', value: 'redfish' },
+        ]);
+      },
+      start: () => operator.provision(name, 'inspect'),
+      ends: 'manageable',
+      fails: 'inspect failed',
+      machineAtEnd: off,
+      disk: [],
+      steps: 1,
+    },
+    {
       flow: 'manual_clean',
       prepare: makeManageable,
       start: () =>

@@ -144,6 +144,81 @@ test('what a ramdisk reported to an inspection before is not taken for this one'
   }
 });
 
+describe('by the BMC', () => {
+  const byBmc = async (value = 'redfish') =>
+    operator.call('PATCH', `/v1/nodes/${name}`, [{ op: 'add', path: '/inspect_interface', value }]);
+  const inspect = async (): Promise<Record<string, unknown>> => {
+    await operator.provision(name, 'inspect');
+    return operator.waitForState(name, 'manageable');
+  };
+  const disksOf = async () => {
+    const { disks } = (await inventoryOf(name))['inventory'] as { disks: { name: string }[] };
+    return disks.map((disk) => disk.name);
+  };
+
+  test('a machine that runs is left alone; its properties and a port are filled in, rules and ramdisk do the rest', async () => {
+    const mac = await enrol({ inspects: true });
+    try {
+      const [port] = (await portsOf(name)) as { uuid: string }[];
+      await operator.call('DELETE', `/v1/ports/${port?.uuid}`);
+      await operator.call('POST', '/v1/inspection_rules', {
+        description: 'by the BMC',
+        conditions: [{ op: 'contains', args: ['{inventory[disks][0][name]}', 'Disk.Bay'] }],
+        actions: [{ op: 'set-attribute', args: { path: '/extra/drives', value: 'in bays' } }],
+      });
+      await byBmc();
+      await operator.call('PUT', `/v1/nodes/${name}/states/power`, { target: 'power on' });
+      await expect.poll(async () => (await operator.node(name))['power_state']).toBe('power on');
+      expect(await inspect()).toMatchObject({
+        properties: { cpu_arch: 'x86_64', cpus: 8, memory_mb: 16_384, local_gb: 480 },
+        extra: { drives: 'in bays' },
+        last_error: null,
+        power_state: 'power on',
+      });
+      expect(await lastSteps()).toEqual(['read_machine succeeded']);
+      expect(machine.bmc.counters.powerChanges).toBe(1);
+      expect(await portsOf(name)).toMatchObject([{ address: mac, pxe_enabled: true }]);
+      expect(await disksOf()).toHaveLength(6);
+      expect(await inventoryOf(name)).toMatchObject({
+        inventory: { interfaces: [{ name: 'NIC.1', mac_address: mac }], system_vendor: { serial_number: 'SIM-1' } },
+        plugin_data: { valid_interfaces: { 'NIC.1': { mac_address: mac } } },
+      });
+
+      await byBmc('agent');
+      expect(await inspect()).toMatchObject({ properties: { local_gb: 100 } });
+      expect(await disksOf()).toEqual(['/dev/sda']);
+
+      await byBmc();
+      machine.bmc.inject({ path: /EthernetInterfaces$/, status: 500, times: 99 });
+      expect(await inspect()).toMatchObject({ properties: { local_gb: 100 }, last_error: null });
+      expect(await disksOf()).toEqual(['/dev/sda']);
+      expect(await portsOf(name)).toMatchObject([{ address: mac }]);
+      const { history } = await operator.call('GET', `/v1/nodes/${name}/history?detail=true`);
+      const [entry] = (history as { event_type: string; event: string }[])
+        .filter(({ event_type: type }) => type === 'inspection')
+        .slice(-1);
+      expect(entry?.event).toMatch(/inspected by its BMC.*interfaces: .*EthernetInterfaces/);
+    } finally {
+      await machine.close();
+    }
+  });
+
+  test('a BMC that shows nothing fails it in words, and powers nothing off', async () => {
+    await enrol();
+    try {
+      await byBmc();
+      machine.bmc.inject({ path: /\/(Processors|EthernetInterfaces|Storage)$/, status: 500, times: 99 });
+      machine.bmc.inject({ path: /^\/redfish\/v1\/Systems\/1$/, body: { '@odata.id': '/x', Name: 'x' }, times: 99 });
+      await operator.provision(name, 'inspect');
+      const node = await operator.waitForState(name, 'inspect failed');
+      expect(node['last_error']).toContain('the BMC shows nothing of the machine');
+      expect(await lastSteps()).toEqual(['read_machine failed']);
+    } finally {
+      await machine.close();
+    }
+  });
+});
+
 test('Debian’s real CLI inspects and waits', async () => {
   await enrol({ inspects: true, switchPort: { ...switchPort, portId: 'Ethernet1/8' } });
   try {

@@ -54,7 +54,11 @@ const verbs: Partial<Record<ProvisionVerb, Verb>> = {
     title: 'Manage',
     meaning: 'The conductor tries the BMC’s credentials; the node leaves what it was ready for.',
   },
-  inspect: { title: 'Inspect', meaning: 'The machine boots the ramdisk, which reads its hardware.' },
+  inspect: {
+    title: 'Inspect',
+    meaning:
+      'The machine boots the ramdisk, which reads its hardware; or its BMC is asked, as its inspect_interface says.',
+  },
   provide: {
     title: 'Make available',
     meaning: 'The node is cleaned as its settings say, and may then be deployed.',

@@ -4,7 +4,7 @@ import { type ApiClient, callFor, listAll } from '#conductor/cli/shell/api-clien
 import type { FlowKindName } from '#conductor/model/flows/flow-states.ts';
 
 /** Flows after which a machine is as an import found it. */
-const harmless: ReadonlySet<string> = new Set<FlowKindName>(['verify', 'adopt', 'inspect']);
+const harmless: ReadonlySet<string> = new Set<FlowKindName>(['verify', 'adopt', 'inspect', 'inspect_by_bmc']);
 
 /**
  * Asks which flows Baton has run on a node, whatever became of them, beside those that only look: `deploy`, `clean` … A

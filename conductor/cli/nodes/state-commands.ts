@@ -120,7 +120,11 @@ export const stateCommands: readonly Command[] = [
     'manage',
     "check a node's BMC and take it under control; of a restored node, say that no instance runs on it",
   ),
-  verb('inspect', 'inspect', 'boot the ramdisk of a manageable node and store what it finds'),
+  verb(
+    'inspect',
+    'inspect',
+    'read the hardware of a manageable node: by its ramdisk, or by its BMC (inspect_interface)',
+  ),
   stepsVerb('clean', 'run steps on a manageable node'),
   wipingVerb('provide', 'provide', 'clean a manageable node and make it available', true),
   stepsVerb('service', 'run steps on an active node'),

@@ -15,7 +15,7 @@ const Texts = orUndefined(z.array(z.string()));
 
 const StorageController = z.looseObject({ SupportedRAIDTypes: Texts });
 
-const Storage = z.looseObject({
+export const Storage = z.looseObject({
   Id: orUndefined(z.string()),
   Drives: References,
   Volumes: orUndefined(Reference),
@@ -24,13 +24,13 @@ const Storage = z.looseObject({
   /** In place of the list since Storage 1.13. */
   Controllers: orUndefined(Reference),
 });
-type Storage = z.infer<typeof Storage>;
+export type Storage = z.infer<typeof Storage>;
 
 const Identifiers = orUndefined(
   z.array(z.looseObject({ DurableName: orUndefined(z.string()), DurableNameFormat: orUndefined(z.string()) })),
 );
 
-const Drive = z.looseObject({
+export const Drive = z.looseObject({
   Id: orUndefined(z.string()),
   CapacityBytes: orUndefined(z.number()),
   MediaType: orUndefined(z.string()),
@@ -41,13 +41,13 @@ const Drive = z.looseObject({
   Identifiers,
   Status: orUndefined(Status),
 });
-type Drive = z.infer<typeof Drive>;
+export type Drive = z.infer<typeof Drive>;
 
 const VolumeCollection = z.looseObject({
   '@Redfish.OperationApplyTimeSupport': orUndefined(z.looseObject({ SupportedValues: Texts })),
 });
 
-const Volume = z.looseObject({
+export const Volume = z.looseObject({
   Id: orUndefined(z.string()),
   Name: orUndefined(z.string()),
   RAIDType: orUndefined(z.string()),
@@ -56,7 +56,7 @@ const Volume = z.looseObject({
   Identifiers,
   Links: orUndefined(z.looseObject({ Drives: References })),
 });
-type Volume = z.infer<typeof Volume>;
+export type Volume = z.infer<typeof Volume>;
 
 /** Ironic's levels: DMTF's `RAIDType`, and `VolumeType`, which older BMCs have in its place. */
 export const raidTypes: Readonly<Record<string, { readonly raid: string; readonly volume: string }>> = {
@@ -148,7 +148,7 @@ export function levelsOf(raidTypesOfEach: readonly (readonly string[])[]): reado
 }
 
 /** DMTF's `MediaType` of a drive: whether it turns. */
-const turning: Readonly<Record<string, boolean>> = { HDD: true, SMR: true, SSD: false };
+export const turning: Readonly<Record<string, boolean>> = { HDD: true, SMR: true, SSD: false };
 
 function driveOf(path: string, drive: Drive): RaidDrive {
   const wwn = wwnOf(drive.Identifiers);
@@ -182,7 +182,7 @@ function driveOf(path: string, drive: Drive): RaidDrive {
  * is not known here has that as its level: it holds drives, and data, too.
  * @throws AppError `bmc_error` for a document that says nothing of a volume, as a BMC that starts may answer
  */
-function volumeOf(path: string, volume: Volume): RaidVolume | undefined {
+export function volumeOf(path: string, volume: Volume): RaidVolume | undefined {
   const drives = (volume.Links?.Drives ?? []).map((drive) => drive['@odata.id']);
   const { RAIDType: raidType, VolumeType: volumeType } = volume;
   if ((raidType ?? volumeType ?? volume.CapacityBytes ?? volume.Links) == null) {
@@ -208,7 +208,7 @@ function volumeOf(path: string, volume: Volume): RaidVolume | undefined {
 }
 
 /** Gives the WWN as lsblk writes it: `0x64cd98f0…`. */
-function wwnOf(identifiers: Drive['Identifiers']): string | null {
+export function wwnOf(identifiers: Drive['Identifiers']): string | null {
   const name = identifiers?.find(({ DurableNameFormat: format }) => format === 'NAA')?.DurableName;
   return name ? `0x${name.toLowerCase().replace(/^0x/, '')}` : null;
 }

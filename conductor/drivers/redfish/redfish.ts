@@ -23,6 +23,7 @@ import { redfishEvents } from '#conductor/drivers/redfish/events.ts';
 import { redfishFirmware } from '#conductor/drivers/redfish/firmware.ts';
 import { redfishEventLog, redfishSensors } from '#conductor/drivers/redfish/hardware.ts';
 import { redfishIndicators } from '#conductor/drivers/redfish/indicators.ts';
+import { redfishInspection } from '#conductor/drivers/redfish/inspection/inspection.ts';
 import { endLeftSession } from '#conductor/drivers/redfish/left-session.ts';
 import { redfishVirtualMedia } from '#conductor/drivers/redfish/media/virtual-media.ts';
 import { type PowerTimings, redfishPower } from '#conductor/drivers/redfish/power.ts';
@@ -112,6 +113,7 @@ export function redfishHardwareType(
         events: redfishEvents(system),
         firmware: redfishFirmware(system),
         indicators: redfishIndicators(system),
+        inspection: redfishInspection(system),
         firmwareBoot: redfishFirmwareBoot(system),
         raid: redfishRaid(system),
         recorder: redfishRecorder(client),

@@ -13,6 +13,7 @@ import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { PowerHold, PowerState } from '#conductor/model/power-and-boot.ts';
 import { systemClock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
+import { limitAtOnce, type RunInTurn } from '#shared/in-parallel.ts';
 import { hideSecrets } from '#shared/secret-words.ts';
 
 type DriverTable = typeof driverTable;
@@ -50,6 +51,18 @@ export interface Drivers {
   close(): Promise<void>;
 }
 
+/** BMCs that are inspected at the same time: each costs dozens of requests, and a thousand may be asked for at once. */
+const inspectedAtOnce = 32;
+
+function withTurns(bmc: Bmc, inTurn: RunInTurn): Bmc {
+  const { inspection } = bmc;
+  if (!inspection) return bmc;
+  // the limit of the call begins with its turn
+  const readMachine: typeof inspection.readMachine = (options) =>
+    inTurn(() => inspection.readMachine(options), options?.signal);
+  return { ...bmc, inspection: { readMachine } };
+}
+
 /** Opens every driver of the table. */
 export function createDrivers(
   context: DriverContext & {
@@ -64,6 +77,7 @@ export function createDrivers(
   for (const [folder, driver] of Object.entries<DriverDefinition>(driverTable)) {
     opened.set(driver.name, driver.open(context, optionsOf[folder]));
   }
+  const inspectInTurn = limitAtOnce({ most: inspectedAtOnce });
   /** Which driver each node had last. */
   const driverOf = new Map<string, string>();
   const follow = (uuid: string, driver: string): void => {
@@ -95,7 +109,8 @@ export function createDrivers(
           if (code !== undefined) context.metrics?.bmcErrors.inc({ driver, call, code });
         },
       });
-      return powerHold === null ? bmc : withHeldPower(bmc, powerHold, context.clock ?? systemClock);
+      const asking = withTurns(bmc, inspectInTurn);
+      return powerHold === null ? asking : withHeldPower(asking, powerHold, context.clock ?? systemClock);
     },
     endLeft: async (session, signal) => {
       let outcome: LeftSession = 'unreached';

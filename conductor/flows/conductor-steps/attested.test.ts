@@ -1,6 +1,6 @@
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { collectInventory } from '#conductor/flows/conductor-steps/inspect-collect-inventory.ts';
+import { collectInventory } from '#conductor/flows/conductor-steps/inspect-machine.ts';
 import { isTrusted, requireTrusted } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
 import type { StepContext } from '#conductor/flows/step-context.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';

@@ -1,9 +1,9 @@
+import { kindStartedOn } from '#conductor/flows/plan/kind-on-node.ts';
 import type { ProvisionRequest } from '#conductor/flows/request/provision-request.ts';
 import { isBeside, requireNoFlow } from '#conductor/flows/request/require-no-flow.ts';
 import type { FlowRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { requireUnsealedTexts } from '#conductor/kernel/secrets/sealed-document.ts';
-import { kindStartedBy } from '#conductor/model/flows/flow-kinds.ts';
 import type { FlowKindName, WipeRequest } from '#conductor/model/flows/flow-states.ts';
 import {
   isWordOnRestored,
@@ -196,5 +196,5 @@ function kindToStart(node: NodeRow, event: VerbEvent, wipe: WipeRequest | undefi
   if (event === 'abort') return node.provisionState === 'service failed' ? 'restore' : undefined;
   // manageable again needs no proof: the BMC was proven when the node left enroll
   if (nextProvisionState(node.provisionState, event) === 'manageable') return undefined;
-  return event === 'provide' && wipe ? 'wipe' : kindStartedBy(event);
+  return event === 'provide' && wipe ? 'wipe' : kindStartedOn(node, event);
 }

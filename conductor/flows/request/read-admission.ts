@@ -3,6 +3,7 @@ import type { FlowsContext } from '#conductor/flows/context.ts';
 import { findOpenFlow } from '#conductor/flows/log/flow-store.ts';
 import { instanceNetworkData } from '#conductor/flows/network/node-network.ts';
 import { isRefusal } from '#conductor/flows/plan/is-refusal.ts';
+import { kindStartedOn } from '#conductor/flows/plan/kind-on-node.ts';
 import {
   type AdmissionFacts,
   type FlowFacts,
@@ -21,7 +22,7 @@ import type { FlowRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { openNodeDocument } from '#conductor/kernel/secrets/node-secrets.ts';
 import type { Secrets } from '#conductor/kernel/secrets/secrets.ts';
-import { flowKinds, kindStartedBy } from '#conductor/model/flows/flow-kinds.ts';
+import { flowKinds } from '#conductor/model/flows/flow-kinds.ts';
 import { isWordOnRestored, provisionVerbs } from '#conductor/model/provision-states.ts';
 import { checkFetched, checkStepUrls } from '#conductor/nodes/boot/image-info.ts';
 import { leaseHolder } from '#conductor/nodes/node-lease.ts';
@@ -60,7 +61,7 @@ async function lookInto(
   request: ProvisionRequest,
 ): Promise<{ readonly found: AppError | 'none'; readonly configDrive: string | undefined }> {
   const { images } = context.config.outbound;
-  const kind = kindStartedBy(provisionVerbs[request.verb].event);
+  const kind = kindStartedOn(node, provisionVerbs[request.verb].event);
   const steps = request.steps ?? [];
   const drive: { made?: string } = {};
   // in this order; a BMC is asked last, and not in vain
@@ -114,7 +115,7 @@ export async function readOpenFlow({ db }: Pick<FlowsContext, 'db'>, node: NodeR
 
 function neededInterfaces(node: NodeRow, request: ProvisionRequest): Parameters<typeof requireValid>[2] {
   const { event } = provisionVerbs[request.verb];
-  const kind = wipeOf(node, request) ? 'wipe' : isWordOnRestored(node, event) ? undefined : kindStartedBy(event);
+  const kind = wipeOf(node, request) ? 'wipe' : isWordOnRestored(node, event) ? undefined : kindStartedOn(node, event);
   const needs = kind ? (flowKinds[kind].needs ?? []) : [];
   return request.disableRamdisk ? needs.filter((each) => each !== 'boot' && each !== 'network') : needs;
 }

@@ -2,6 +2,7 @@ import { encrypt } from 'unixcrypt';
 import type { FlowsContext } from '#conductor/flows/context.ts';
 import { findOpenFlow } from '#conductor/flows/log/flow-store.ts';
 import { findRequestedImage } from '#conductor/flows/plan/find-planned-image.ts';
+import { kindStartedOn } from '#conductor/flows/plan/kind-on-node.ts';
 import { type PlanContext, requireSamePlan } from '#conductor/flows/plan/read-plan.ts';
 import { type Admission, admit, type Work } from '#conductor/flows/request/admit.ts';
 import type { ProvisionRequest } from '#conductor/flows/request/provision-request.ts';
@@ -12,7 +13,6 @@ import type { Transaction } from '#conductor/kernel/db/open.ts';
 import type { FlowRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { sealConfigDrive, sealNode } from '#conductor/kernel/secrets/node-secrets.ts';
-import { kindStartedBy } from '#conductor/model/flows/flow-kinds.ts';
 import { provisionVerbs } from '#conductor/model/provision-states.ts';
 import { requireKnownMachine } from '#conductor/nodes/change/restored-node.ts';
 import { changeUnlocked } from '#conductor/nodes/node-lock.ts';
@@ -42,7 +42,7 @@ export async function requestProvision(
   if (event === 'abort' && (await askToAbort(context, node.uuid, `stopped by the operator's '${request.verb}'`)))
     return;
   // a registry is asked before the node's row is locked
-  const kind = request.planHash === undefined ? undefined : kindStartedBy(event);
+  const kind = request.planHash === undefined ? undefined : kindStartedOn(node, event);
   const image = await findRequestedImage(context, node, kind, request.caller);
   const pinnedImage = image?.pinned;
   // thousands of rounds, through which nobody should wait for the node's row

@@ -74,7 +74,8 @@ async function planFlow(
   const plan = await planWork(inTransaction, node, { kind, wipe, request, pinnedImage });
   const requestedSteps = await sealSteps(inTransaction, node.uuid, request.steps ?? []);
   if (wipe && !fakesFlow('wipe', node)) await updateNode(tx, node.uuid, { owedWipe: wipe });
-  if (kind === 'inspect') await updateNode(tx, node.uuid, { inspectionStartedAt: context.clock.now() });
+  if (flowKinds[kind].during === 'inspecting')
+    await updateNode(tx, node.uuid, { inspectionStartedAt: context.clock.now() });
   return {
     nodeUuid: node.uuid,
     kind,

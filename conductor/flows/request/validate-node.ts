@@ -12,6 +12,7 @@ import { buildImageInfo, checkImageUrls } from '#conductor/nodes/boot/image-info
 import { nodeRamdisk, unusedRamdisk } from '#conductor/nodes/boot/ramdisk-boot.ts';
 import { ramdiskInstance, runsFromRamdisk } from '#conductor/nodes/boot/ramdisk-instance.ts';
 import {
+  asksBmcToInspect,
   bootsFromVirtualMedia,
   hasFakeDeploy,
   isSwitchedOff,
@@ -160,7 +161,7 @@ async function readChecks(
     bios: unless('bios', bmc),
     console: unless('console', bmc),
     firmware: unless('firmware', bmc),
-    inspect: unless('inspect', ramdisk('inspect')),
+    inspect: unless('inspect', asksBmcToInspect(node) ? bmc : ramdisk('inspect')),
     // the agent's steps
     raid: unless('raid', bmc),
     rescue: unless('rescue', ramdisk('rescue')),

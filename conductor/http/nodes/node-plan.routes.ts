@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { Plan } from '#conductor/api/flows.ts';
 import { jsonDocument } from '#conductor/api/node-description.ts';
+import { kindOn } from '#conductor/flows/plan/kind-on-node.ts';
 import { viewRequest } from '#conductor/flows/request/view-request.ts';
 import { checkProvisionKeys } from '#conductor/http/nodes/provision-keys.ts';
 import { requestedSteps, stepLists } from '#conductor/http/nodes/step-lists.ts';
@@ -64,7 +65,7 @@ export function nodePlanRoutes(app: ApiApp, context: HttpContext): void {
       ...asked,
       caller,
       verb: body.target,
-      kind: targets[body.target],
+      kind: kindOn(node, targets[body.target]),
       ...(body.wipe ? { orVerb: 'deleted' as const } : {}),
       wipe: body.wipe ? { preserveLocalStorage: body.wipe.preserve_local_storage } : undefined,
     };

@@ -159,6 +159,22 @@ test('validate answers by interface', async () => {
   });
 });
 
+test('an inspection by the BMC needs no port, and its plan asks the BMC alone', async () => {
+  const driver_info = { redfish_address: 'https://192.0.2.9', redfish_username: 'a', redfish_password: 'b' };
+  const body = { driver: 'redfish', name: 'asked', driver_info, inspect_interface: 'redfish' };
+  await api.call('POST', '/v1/nodes', body);
+  await inState('manageable');
+  const call = async (path: string) => (await api.call('GET', `/v1/nodes/asked/${path}`)).body;
+  expect(await call('validate')).toMatchObject({ boot: { result: false }, inspect: { result: true } });
+  const planned = await api.call('POST', '/v1/nodes/asked/plan', { target: 'inspect' });
+  expect(planned.body).toMatchObject({ refused: null, steps: [{ step: 'read_machine' }], destroys: [] });
+  expect((await api.call('PUT', '/v1/nodes/asked/states/provision', { target: 'inspect' })).status).toBe(202);
+  expect(await call('flow')).toMatchObject({ kind: 'inspect_by_bmc', steps: [{ step: 'read_machine' }] });
+  expect(await call('')).toMatchObject({ provision_state: 'inspecting', target_provision_state: 'manageable' });
+  expect((await api.call('PUT', '/v1/nodes/asked/states/provision', { target: 'abort' })).status).toBe(202);
+  expect(await call('')).toMatchObject({ provision_state: 'inspect failed' });
+});
+
 test('maintenance has a reason, which goes with it', async () => {
   expect((await put('maintenance', { reason: 'fan' })).status).toBe(202);
   expect(await get('')).toMatchObject({ maintenance: true, maintenance_reason: 'fan' });

@@ -89,6 +89,19 @@ export const flowKinds: Readonly<Record<FlowKindName, FlowKind>> = {
     opening: [deployStep('boot_ramdisk'), deployStep('collect_inventory')],
     closing: leaveRamdisk,
   },
+  // in place of `inspect`, where the node's inspect interface asks the BMC: the machine may run on
+  inspect_by_bmc: {
+    ...common,
+    doing: 'inspecting',
+    afterFailure: {
+      next: '`baton inspect NODE` tries again (`inspect_interface` `agent`: in its ramdisk), `baton manage NODE` goes on without',
+    },
+    needs: ['power', 'management', 'inspect'],
+    during: 'inspecting',
+    target: 'manageable',
+    opening: [deployStep('read_machine')],
+    onlyReads: true,
+  },
   clean: {
     ...cleaning,
     doing: 'cleaning',

@@ -4,6 +4,7 @@ import { AppError } from '#shared/errors/app-error.ts';
 export type FlowKindName =
   | 'verify'
   | 'inspect'
+  | 'inspect_by_bmc'
   | 'clean'
   | 'manual_clean'
   | 'deploy'

@@ -11,6 +11,11 @@ export function withCapability(capabilities: unknown, name: string, value: strin
   return [...others(capabilities, name), `${name}:${value}`].join(',');
 }
 
+/** Returns whether Ironic's capabilities have this one. */
+export function hasCapability(capabilities: unknown, name: string): boolean {
+  return capabilityIn(capabilities, name) !== undefined;
+}
+
 /** Returns Ironic's capabilities without one of them. */
 export function withoutCapability(capabilities: unknown, name: string): string {
   return others(capabilities, name).join(',');

@@ -5,7 +5,8 @@ import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { type PortRow, ports } from '#conductor/kernel/db/schema/port.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { PlaceOf } from '#conductor/networks/hear-switches.ts';
-import { recordInspected } from '#conductor/nodes/inspection/inventory-store.ts';
+import { isWholeByBmc } from '#conductor/nodes/inspection/bmc-inventory.ts';
+import { findInventory, hasDisks, recordInspected, recordShown } from '#conductor/nodes/inspection/inventory-store.ts';
 import { atSwitchPort, describeMovedCable } from '#conductor/nodes/inspection/moved-cables.ts';
 import { planInspection } from '#conductor/nodes/inspection/plan-inspection.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
@@ -20,7 +21,7 @@ import { counted } from '#shared/words.ts';
 
 /** Changes by an inspection, for the operator to read. */
 export interface InspectionSummary {
-  /** `null`: nobody has looked for them. */
+  /** `null`: nobody has looked for them, or the BMC shows none. */
   readonly disks: number | null;
   readonly interfaces: number;
   readonly added_ports: readonly string[];
@@ -41,23 +42,26 @@ export async function applyInspection(
     readonly inventory: JsonObject;
     /** Data that the ramdisk's collectors reported beside the inventory. */
     readonly pluginData: JsonObject;
+    /** The BMC shows it, and does not show these: what is kept of the machine stays. */
+    readonly byBmc?: { readonly unknown: readonly string[] };
     readonly placeOf: PlaceOf;
     readonly conductor: string;
     readonly now: Date;
   },
 ): Promise<InspectionSummary> {
-  const { nodeUuid, conductor, now } = found;
+  const { nodeUuid, conductor, now, byBmc } = found;
   const inventory = readInventory(found.inventory);
   const node = await getNode(tx, nodeUuid);
   const ports = await listNodePorts(tx, nodeUuid);
   const rootDisk = found.pluginData['root_disk'];
   const plan = planInspection(node, ports, {
-    inventory,
+    inventory: (await showsRoot(tx, found)) ? inventory : { ...inventory, disks: null },
     rootDisk: typeof rootDisk === 'object' && rootDisk !== null ? rootDisk : undefined,
     placeOf: found.placeOf,
+    byBmc: byBmc !== undefined,
   });
 
-  const warnings = [...plan.movedCables.map(describeMovedCable), ...plan.unclear];
+  const warnings = [...(byBmc?.unknown ?? []), ...plan.movedCables.map(describeMovedCable), ...plan.unclear];
   const learned: Record<string, string> = {};
   const added: string[] = [];
   for (const { port, change } of plan.portChanges) {
@@ -76,11 +80,8 @@ export async function applyInspection(
     Object.assign(learned, switchPortOf(port.address, localLinkConnection));
   }
 
-  await recordInspected(tx, {
-    nodeUuid,
-    inventory: found.inventory,
-    pluginData: { ...found.pluginData, ...plan.pluginData },
-  });
+  const pluginData = { ...found.pluginData, ...plan.pluginData };
+  await (byBmc ? recordShown : recordInspected)(tx, { nodeUuid, inventory: found.inventory, pluginData });
   await updateNode(tx, nodeUuid, { properties: plan.properties, inspectionFinishedAt: now });
   const summary: InspectionSummary = {
     disks: inventory.disks?.length ?? null,
@@ -92,10 +93,20 @@ export async function applyInspection(
   await addHistory(tx, {
     nodeUuid,
     eventType: 'inspection',
-    event: describe(node, plan.properties, summary),
+    event: `${byBmc ? 'inspected by its BMC' : 'inspected'}: ${describe(node, plan.properties, summary)}`,
     conductor,
   });
   return summary;
+}
+
+/** Returns whether its disks say which is the root disk: a BMC's do until a ramdisk has seen them, and where it shows all. */
+async function showsRoot(
+  tx: Transaction,
+  { nodeUuid, inventory, byBmc }: Pick<Parameters<typeof applyInspection>[1], 'nodeUuid' | 'inventory' | 'byBmc'>,
+): Promise<boolean> {
+  if (!byBmc) return true;
+  const kept = await findInventory(tx, nodeUuid);
+  return isWholeByBmc(inventory, 'disks') && !(kept && hasDisks(kept.inventory));
 }
 
 function readInventory(inventory: JsonObject): InventoryDocument {
@@ -141,7 +152,7 @@ function describe(node: NodeRow, properties: JsonObject, summary: InspectionSumm
     .filter(([name, value]) => node.properties[name] !== value)
     .map(([name, value]) => `${name} ${String(value)}`);
   return [
-    `inspected: ${counted(summary.interfaces, 'network card')}, ${summary.disks === null ? 'no list of disks' : counted(summary.disks, 'disk')}`,
+    `${counted(summary.interfaces, 'network card')}, ${summary.disks === null ? 'no list of disks' : counted(summary.disks, 'disk')}`,
     ...(changed.length > 0 ? [`properties: ${changed.join(', ')}`] : []),
     ...summary.added_ports.map((address) => `port ${address} added`),
     ...Object.entries(summary.learned_switch_ports).map(([address, at]) => `${address} is at switch port ${at}`),

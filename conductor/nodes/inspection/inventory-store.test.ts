@@ -3,7 +3,13 @@ import { afterAll, expect, test } from 'vitest';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { nodeInventory } from '#conductor/kernel/db/schema/node-parts.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
-import { latestInventory, recordInspected, refreshInventory } from '#conductor/nodes/inspection/inventory-store.ts';
+import {
+  findInventory,
+  latestInventory,
+  recordInspected,
+  recordShown,
+  refreshInventory,
+} from '#conductor/nodes/inspection/inventory-store.ts';
 import { availableNode } from '#test/support/available-node.ts';
 import { openTestDatabase } from '#test/support/test-database.ts';
 
@@ -80,4 +86,30 @@ test.each<[string, unknown, string | null]>([
   expect((await toMeet())?.slice(2)).toEqual(serial === null ? [null] : []);
   await recordInspected(db, { nodeUuid: node.uuid, inventory: inventory('B') });
   expect(await toMeet()).toEqual(['B']);
+});
+
+const show = (...names: readonly string[]) =>
+  db.transaction((tx) =>
+    recordShown(tx, {
+      nodeUuid: node.uuid,
+      inventory: { interfaces: [], disks: names.map((name) => ({ name, size: 5 })), baton_by_bmc: ['disks'] },
+      pluginData: {},
+    }),
+  );
+
+test('drives that the BMC alone shows are no list that plans and wipes go by', async () => {
+  await db.delete(nodeInventory);
+  await show('Bay.0', 'Bay.1');
+  expect(await latestInventory(db, node.uuid)).toMatchObject({ disks: undefined, toMeet: [] });
+  await refresh('A');
+  expect(await toMeet()).toEqual(['A']);
+});
+
+test('a BMC changes neither the list that a ramdisk has made nor its time, nor what is missing since', async () => {
+  await recordInspected(db, { nodeUuid: node.uuid, inventory: inventory('A', 'B') });
+  await refresh('B');
+  const before = await findInventory(db, node.uuid);
+  await show('Bay.0');
+  expect(await toMeet()).toEqual(['B', 'A']);
+  expect((await findInventory(db, node.uuid))?.collectedAt).toEqual(before?.collectedAt);
 });

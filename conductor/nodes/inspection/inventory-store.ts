@@ -5,6 +5,7 @@ import { storableJson } from '#conductor/kernel/db/query/statement.ts';
 import { type NodeInventoryRow, nodeInventory } from '#conductor/kernel/db/schema/node-parts.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { type KnownDisk, toKnownDisk } from '#conductor/model/known-disk.ts';
+import { isByBmc, joinInventory, joinPluginData } from '#conductor/nodes/inspection/bmc-inventory.ts';
 import { type DiskMarks, matchDisks } from '#conductor/nodes/inspection/match-disks.ts';
 import { isNoDisk } from '#shared/disks/disk.ts';
 import { InventoryDisk, InventoryDocument } from '#shared/wire/inventory.ts';
@@ -74,9 +75,29 @@ export async function refreshInventory(
     .onConflictDoUpdate({ target: nodeInventory.nodeUuid, set: { ...change, collectedAt: sql`now()` } });
 }
 
-/** Returns whether anybody has looked for disks. */
-function hasDisks(inventory: JsonObject): boolean {
-  return Array.isArray(inventory['disks']);
+/**
+ * Keeps what the BMC shows, joined to what is kept. The time of the last look stays: it is the ramdisk's, and so do the disks
+ * that are missing since.
+ */
+export async function recordShown(
+  tx: Transaction,
+  found: { readonly nodeUuid: string; readonly inventory: JsonObject; readonly pluginData: JsonObject },
+): Promise<void> {
+  const { nodeUuid } = found;
+  const [before] = await tx.select().from(nodeInventory).where(eq(nodeInventory.nodeUuid, nodeUuid)).for('update');
+  const change = {
+    inventory: storableJson(joinInventory(before?.inventory, found.inventory)),
+    pluginData: storableJson(joinPluginData(before?.pluginData, found.pluginData)),
+  };
+  await tx
+    .insert(nodeInventory)
+    .values({ nodeUuid, ...change })
+    .onConflictDoUpdate({ target: nodeInventory.nodeUuid, set: change });
+}
+
+/** Returns whether a ramdisk has looked for disks. */
+export function hasDisks(inventory: JsonObject): boolean {
+  return Array.isArray(inventory['disks']) && !isByBmc(inventory, 'disks');
 }
 
 function missingDisks(before: NodeInventoryRow, inventory: JsonObject): readonly InventoryDisk[] {
@@ -89,9 +110,13 @@ function disksOf(inventory: JsonObject): readonly InventoryDisk[] {
   return reportedDisks(inventory).filter(holdsData);
 }
 
-/** Reads each disk of an inventory by itself: other parts that can't be read are no reason to forget a disk. */
-function reportedDisks({ disks = null }: JsonObject): readonly InventoryDisk[] {
-  if (disks === null) return [];
+/**
+ * Reads each disk of an inventory by itself: other parts that can't be read are no reason to forget a disk. Those that the
+ * BMC alone shows no ramdisk has met, and may never meet.
+ */
+function reportedDisks(inventory: JsonObject): readonly InventoryDisk[] {
+  const { disks = null } = inventory;
+  if (disks === null || isByBmc(inventory, 'disks')) return [];
   return (Array.isArray(disks) ? disks : [disks]).map((disk) => InventoryDisk.safeParse(disk).data ?? unreadDisk(disk));
 }
 

@@ -160,6 +160,45 @@ describe('ports', () => {
   });
 });
 
+describe('by the BMC', () => {
+  const shown = (more: Record<string, unknown> = {}) =>
+    planInspection(bare, [], { inventory: inventory({ boot: null, ...more }), byBmc: true });
+
+  test('all cards but those that are switched off become ports, which may all boot', () => {
+    expect(shown().newPorts.map(({ address, pxeEnabled }) => [address, pxeEnabled])).toEqual([
+      [bootMac, true],
+      [otherMac, true],
+    ]);
+    const interfaces = [
+      { name: 'NIC.1', mac_address: bootMac, baton_disabled: true },
+      { name: 'NIC.2', mac_address: otherMac },
+    ];
+    expect(shown({ interfaces }).newPorts.map(({ address }) => address)).toEqual([otherMac]);
+    expect(shown({ interfaces: [] }).newPorts).toEqual([]);
+  });
+
+  test('beside a port that boots the others do not, and none changes', () => {
+    const plan = planInspection(bare, [port({})], {
+      inventory: inventory({ boot: null, interfaces: [] }),
+      byBmc: true,
+    });
+    expect(plan.portChanges).toEqual([]);
+    const beside = planInspection(bare, [port({ vendor: null })], {
+      inventory: inventory({ boot: null }),
+      byBmc: true,
+    });
+    expect(beside.newPorts).toMatchObject([{ address: otherMac, pxeEnabled: false }]);
+    expect(beside.portChanges.every(({ change }) => change.pxeEnabled === undefined)).toBe(true);
+  });
+
+  test('a boot mode that the node has been given stays', () => {
+    const planFor = (capabilities: string) =>
+      planInspection({ properties: { capabilities } }, [], { inventory: inventory(), byBmc: true }).properties;
+    expect(planFor('boot_mode:bios')['capabilities']).toBe('boot_mode:bios');
+    expect(planFor('rack:7')['capabilities']).toBe('rack:7,boot_mode:uefi');
+  });
+});
+
 test('plugin data are those of Ironic’s hooks', () => {
   const { pluginData } = planInspection(bare, [], { inventory: inventory() });
   expect(pluginData.all_interfaces).toMatchObject({

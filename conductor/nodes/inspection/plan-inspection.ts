@@ -2,7 +2,7 @@ import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { PortRow } from '#conductor/kernel/db/schema/port.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { PlaceOf } from '#conductor/networks/hear-switches.ts';
-import { withCapability } from '#conductor/nodes/boot/boot-mode.ts';
+import { hasCapability, withCapability } from '#conductor/nodes/boot/boot-mode.ts';
 import {
   compareCables,
   describeUncompared,
@@ -59,11 +59,16 @@ export function planInspection(
     readonly inventory: InventoryDocument;
     readonly rootDisk?: { readonly size?: unknown } | undefined;
     readonly placeOf: PlaceOf;
+    /** The BMC shows it: which card boots, and which disk a system would take, is not known. */
+    readonly byBmc?: boolean;
   },
 ): InspectionPlan {
   const { inventory } = report;
+  const byBmc = report.byBmc === true;
   const all = usableInterfaces(inventory);
-  const valid = bootableInterfaces(all, bootMac(inventory));
+  const valid = byBmc
+    ? all.filter((nic) => nic['baton_disabled'] !== true)
+    : bootableInterfaces(all, bootMac(inventory));
   const parsedLldp = Object.fromEntries(
     all.filter(({ lldp }) => lldp && lldp.length > 0).map((nic) => [nic.name, parseLldp(nic.lldp ?? [])]),
   );
@@ -78,12 +83,14 @@ export function planInspection(
   const cables = compareCables(ports, (port) => placeBy(nicOf(port)));
   const known = new Set(ports.map((port) => port.address));
   const added = valid.filter((nic) => !known.has(nic.mac_address));
+  // of a node that has been told what it boots from, the others are not: all may, where nobody knows
+  const mayBoot = byBmc && !ports.some(({ pxeEnabled }) => pxeEnabled);
   const unlinked = [...ports.filter((port) => isEmpty(port.localLinkConnection)).map(nicOf), ...added];
   return {
     properties: { ...node.properties, ...inspectedProperties(node, report) },
     newPorts: added.map((nic) => ({
       address: nic.mac_address,
-      pxeEnabled: nic.pxe_enabled,
+      pxeEnabled: byBmc ? mayBoot : nic.pxe_enabled,
       localLinkConnection: linkOf(nic),
       vendor: vendorOf(nic),
     })),
@@ -159,12 +166,14 @@ const smallestRoot = 4 * gib;
 
 function inspectedProperties(
   { properties }: Pick<NodeRow, 'properties'>,
-  { inventory, rootDisk }: Parameters<typeof planInspection>[2],
+  { inventory, rootDisk, byBmc }: Parameters<typeof planInspection>[2],
 ): JsonObject {
   const { cpu, memory, boot } = inventory;
   // with hints, only who knows them can find the disk; a ramdisk under inspection does not know them
   const rootBytes = properties['root_device'] === undefined ? (rootDisk?.size ?? smallestDisk(inventory)) : undefined;
-  const mode = boot?.current_boot_mode;
+  const shown = boot?.current_boot_mode;
+  // what an operator asks for is not the BMC's to change
+  const mode = byBmc && hasCapability(properties['capabilities'], 'boot_mode') ? undefined : shown;
   return {
     ...(cpu?.architecture ? { cpu_arch: cpu.architecture } : {}),
     ...(cpu?.count ? { cpus: cpu.count } : {}),

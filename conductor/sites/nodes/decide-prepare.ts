@@ -78,7 +78,7 @@ function makeAvailable(given: NodeCase, node: ObservedNode): NodeDecision {
   if (rest?.needsHardware && !rest.succeeded.has('manual_clean')) {
     return decideRaidRefusal(given) ?? actDecision({ kind: 'verb', verb: 'clean' }, newRemark('setting-up-hardware'));
   }
-  if (rest?.needsInspection && !rest.succeeded.has('inspect')) {
+  if (rest?.needsInspection && !rest.succeeded.has('inspect') && !rest.succeeded.has('inspect_by_bmc')) {
     return actDecision({ kind: 'verb', verb: 'inspect' }, newRemark('inspecting'));
   }
   if (isJustWiped(given)) return actDecision({ kind: 'make available', reserves: true }, newRemark('reserving'));

@@ -13,6 +13,7 @@ import { fleetAreas } from '#test/bench/areas/fleet.ts';
 import { fleetSiteArea } from '#test/bench/areas/fleet-site.ts';
 import { hostileArea } from '#test/bench/areas/hostile.ts';
 import { importArea } from '#test/bench/areas/import.ts';
+import { inspectArea } from '#test/bench/areas/inspect.ts';
 import { networksArea } from '#test/bench/areas/networks.ts';
 import { patroniArea } from '#test/bench/areas/patroni.ts';
 import { planArea } from '#test/bench/areas/plan.ts';
@@ -31,6 +32,7 @@ export const areas: readonly Area[] = [
   planArea,
   trustArea,
   importArea,
+  inspectArea,
   demoArea,
   stepArea,
   conductorArea,

@@ -95,7 +95,7 @@ export async function startSimulatedNode(options: SimulatedNodeOptions): Promise
   const boot = createBoot(options, { faults, agentFaults }, record);
   const machine = bootingMachine(boot, record);
   const password = options.bmcPassword ?? 'simulated';
-  const bmc = await startRedfishSimulator({ machine, username, password });
+  const bmc = await startRedfishSimulator({ machine, username, password, macs: [options.mac] });
   return {
     mac: options.mac,
     bmc,

@@ -146,10 +146,29 @@ const machine = {
     ...may({ UUID: text, BiosVersion: text, PowerState: power, Boot: boot, '@Redfish.Settings': settings }),
     ...may({ IndicatorLED: lamp, LocationIndicatorActive: flag, SerialConsole: z.looseObject({}), Oem: oem }),
     ...may({ Bios: link, SecureBoot: link, Storage: link, LogServices: link, VirtualMedia: link }),
-    ...may({ ProcessorSummary: z.strictObject({ Count: number, Model: text, Status: status }) }),
+    ...may({ Processors: link, Memory: link, EthernetInterfaces: link }),
+    ...may({
+      ProcessorSummary: z.strictObject({ Count: number, LogicalProcessorCount: number, Model: text, Status: status }),
+    }),
     ...may({ MemorySummary: z.strictObject({ TotalSystemMemoryGiB: number, Status: status }) }),
     ...may({ Links: z.strictObject({ Chassis: links, ManagedBy: links.optional() }) }),
     ...may({ Actions: z.record(z.string(), z.looseObject({})) }),
+  }),
+  Processor: resource({
+    ...may({
+      Socket: text,
+      ProcessorType: z.enum(['CPU', 'GPU', 'FPGA', 'DSP', 'Accelerator', 'Core', 'Thread', 'OEM']),
+    }),
+    ...may({ ProcessorArchitecture: z.enum(['x86', 'IA-64', 'ARM', 'MIPS', 'Power', 'RISC-V', 'OEM']).nullable() }),
+    ...may({
+      InstructionSet: z.enum(['x86', 'x86-64', 'IA-64', 'ARM-A32', 'ARM-A64', 'MIPS64', 'PowerISA']).nullable(),
+    }),
+    ...may({ Manufacturer: text, Model: text, MaxSpeedMHz: number, TotalCores: number, TotalThreads: number }),
+  }),
+  Memory: resource(may({ CapacityMiB: number, MemoryDeviceType: text, OperatingSpeedMhz: number })),
+  EthernetInterface: resource({
+    ...may({ MACAddress: text, PermanentMACAddress: text, SpeedMbps: number, InterfaceEnabled: flag }),
+    ...may({ LinkStatus: z.enum(['LinkUp', 'NoLink', 'LinkDown']).nullable() }),
   }),
   ActionInfo: resource({ Parameters: z.array(z.looseObject({ Name: z.string(), AllowableValues: z.array(text) })) }),
   Bios: resource({

@@ -5,6 +5,7 @@ import {
   type SimulatedSubscriptions,
 } from '#test/simulators/redfish/event-service.ts';
 import type { Quirks } from '#test/simulators/redfish/faults.ts';
+import { hardwareLinks, hardwareResources } from '#test/simulators/redfish/hardware.ts';
 import type { SimulatedBoot, SimulatedBootDevice } from '#test/simulators/redfish/machine.ts';
 import { managerResetPath, resetKeysPath } from '#test/simulators/redfish/manager.ts';
 import {
@@ -124,8 +125,7 @@ function computerSystem(state: SystemState, quirks: Quirks): Record<string, unkn
     ...virtualMediaLink(quirks, 'system'),
     ...(quirks.noBios || quirks.flatBios ? {} : { Bios: { '@odata.id': biosPath } }),
     ...(quirks.flatBios ? { Oem: { Hp: { Links: { BIOS: { '@odata.id': biosPath } } } } } : {}),
-    ProcessorSummary: { Count: 1, Model: 'Simulated', Status: { State: 'Enabled', Health: 'OK' } },
-    MemorySummary: { TotalSystemMemoryGiB: 2, Status: { State: 'Enabled', Health: 'OK' } },
+    ...hardwareLinks(),
     Links: {
       Chassis: [{ '@odata.id': chassisPath }],
       ...(quirks.managedBy === 'nowhere' ? {} : { [quirks.managedBy]: [{ '@odata.id': '/redfish/v1/Managers/1' }] }),
@@ -172,6 +172,8 @@ export interface ResourceContext {
   readonly clock: string | undefined;
   readonly media: SimulatedMedia;
   readonly lamps: ReadonlyMap<string, string>;
+  /** Addresses of its network cards. */
+  readonly macs: readonly string[];
 }
 
 function secureBootResource({ quirks, secureBoot, secureBootKeys }: ResourceContext): Record<string, Resource> {
@@ -268,6 +270,7 @@ function withoutLamps(context: ResourceContext): Record<string, Record<string, u
     ...services(context),
     ...biosResources(context.bios, quirks),
     ...storageResources(context.storage, quirks),
+    ...hardwareResources(context.macs),
     ...updateResources(context.firmware, quirks),
     ...eventResources(context.subscriptions),
     ...virtualMediaResources(context.media, quirks),

@@ -35,6 +35,8 @@ export interface ServiceOptions {
   readonly counters: Counters;
   /** Whether Secure Boot is on at first; default off. */
   readonly secureBoot?: boolean;
+  /** MAC addresses of the machine's network cards; default none. */
+  readonly macs?: readonly string[];
 }
 
 /** State that a BMC has in memory. */

@@ -192,6 +192,7 @@ async function resourcesOf(state: ServiceState): Promise<Record<string, Record<s
     clock: state.clock,
     media: state.media,
     lamps: state.lamps,
+    macs: state.macs ?? [],
   });
 }
 

@@ -22,6 +22,8 @@ export interface RedfishSimulatorOptions {
   readonly password: string;
   /** Whether Secure Boot is on at first; default off. */
   readonly secureBoot?: boolean;
+  /** MAC addresses of the machine's network cards; default none. */
+  readonly macs?: readonly string[];
   /** HTTPS with this key and certificate (PEM); HTTP without. */
   readonly tls?: {
     readonly key: string;

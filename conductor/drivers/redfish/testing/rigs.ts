@@ -42,6 +42,8 @@ interface RigOptions {
   readonly redfish?: RedfishOptions;
   readonly clock?: Clock;
   readonly caDirectory?: string;
+  /** MAC addresses of the machine's network cards. */
+  readonly macs?: readonly string[];
 }
 
 /** For drivers that give a BMC seconds. */
@@ -53,7 +55,13 @@ export function createRigs(): { readonly rig: (options?: RigOptions) => Promise<
 
   async function rig(options: RigOptions = {}): Promise<Rig> {
     const machine = createMemoryMachine();
-    const simulator = await startRedfishSimulator({ machine, username, password, quirks: options.quirks ?? {} });
+    const simulator = await startRedfishSimulator({
+      machine,
+      username,
+      password,
+      quirks: options.quirks ?? {},
+      macs: options.macs ?? [],
+    });
     const type = redfishHardwareType(
       {
         run,
