@@ -47,7 +47,10 @@ export const allowedFacts: Readonly<Record<Shape, Allowed>> = {
     'conductor/drivers/redfish/media/media-bodies.ts': [2, 'written: the login that a BMC asks for, of a URL without'],
     'conductor/drivers/redfish/media/media-slots.ts': [1, 'words of a message'],
     'conductor/drivers/redfish/power.ts': [1, 'a BMC that lists none is asked, and answers itself'],
-    'conductor/drivers/redfish/raid-controllers.ts': [2, 'a drive of 0 bytes is large enough for no volume of a size'],
+    'conductor/drivers/redfish/raid/raid-controllers.ts': [
+      2,
+      'a drive of 0 bytes is large enough for no volume of a size',
+    ],
     'conductor/drivers/table/registry.ts': [1, 'words of a log'],
     'conductor/drivers/redfish/client/sending.ts': [1, 'tries that an answer is worth: of another, none'],
     'conductor/flows/engine/apply-targets.ts': [3, 'words of the history: no failure'],
@@ -126,7 +129,7 @@ export const allowedFacts: Readonly<Record<Shape, Allowed>> = {
     'conductor/drivers/redfish/firmware.ts': [1, 'network cards to show'],
     'conductor/drivers/redfish/hardware.ts': [2, 'sensors to show'],
     'conductor/drivers/redfish/indicators.ts': [2, 'lamps to show'],
-    'conductor/drivers/redfish/raid-controllers.ts': [2, 'a controller without drives can make no volume'],
+    'conductor/drivers/redfish/raid/raid-controllers.ts': [2, 'a controller without drives can make no volume'],
     'conductor/flows/conductor-steps/wipe-disks.ts': [
       1,
       'without a choice that was recorded every wiped disk is one too many',

@@ -27,7 +27,7 @@ import { redfishInspection } from '#conductor/drivers/redfish/inspection/inspect
 import { endLeftSession } from '#conductor/drivers/redfish/left-session.ts';
 import { redfishVirtualMedia } from '#conductor/drivers/redfish/media/virtual-media.ts';
 import { type PowerTimings, redfishPower } from '#conductor/drivers/redfish/power.ts';
-import { redfishRaid } from '#conductor/drivers/redfish/raid.ts';
+import { redfishRaid } from '#conductor/drivers/redfish/raid/raid.ts';
 import { redfishRecorder } from '#conductor/drivers/redfish/record.ts';
 import { shareClients } from '#conductor/drivers/redfish/shared-clients.ts';
 import { systemClock } from '#shared/clock.ts';

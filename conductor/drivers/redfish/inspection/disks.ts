@@ -3,7 +3,7 @@ import { unlessUnread } from '#conductor/drivers/redfish/client/collection.ts';
 import { idInPath } from '#conductor/drivers/redfish/client/own-path.ts';
 import { type ComputerSystem, orUndefined, Status } from '#conductor/drivers/redfish/client/schemas.ts';
 import { type Ask, readParts, readPartsOf } from '#conductor/drivers/redfish/inspection/part.ts';
-import { Drive, Storage, turning, Volume, volumeOf, wwnOf } from '#conductor/drivers/redfish/raid-controllers.ts';
+import { Drive, Storage, turning, Volume, volumeOf, wwnOf } from '#conductor/drivers/redfish/raid/raid-controllers.ts';
 import type { ShownDisk } from '#conductor/drivers/shown-machine.ts';
 
 const SimpleStorage = z.looseObject({

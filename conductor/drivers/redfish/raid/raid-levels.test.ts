@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { levelsOf } from '#conductor/drivers/redfish/raid-controllers.ts';
+import { levelsOf } from '#conductor/drivers/redfish/raid/raid-controllers.ts';
 
 test.each([
   ['one controller', [['RAID0', 'RAID1']], ['0', '1']],

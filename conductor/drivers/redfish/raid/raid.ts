@@ -5,7 +5,7 @@ import { firstTaken, namesOf, underTitle } from '#conductor/drivers/redfish/clie
 import type { RedfishSystem } from '#conductor/drivers/redfish/client/system.ts';
 import { finishTask } from '#conductor/drivers/redfish/client/task.ts';
 import type { RedfishAnswer } from '#conductor/drivers/redfish/client/transport.ts';
-import { raidTypes, readController } from '#conductor/drivers/redfish/raid-controllers.ts';
+import { raidTypes, readController } from '#conductor/drivers/redfish/raid/raid-controllers.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Each of hundreds of drives is a request of its own. */
