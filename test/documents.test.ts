@@ -281,7 +281,7 @@ test('metrics', async () => {
 
 test('events of webhooks', async () => {
   const lines = Object.entries(webhookEvents).map(([type, meaning]) => `- \`${type}\`: ${meaning}`);
-  const text = `${generated}# Webhook events\n\nEach type, with its data.\n\n${lines.join('\n')}\n`;
+  const text = `${generated}# Webhook events\n\nEach type, with its data. Events that come of a request have \`request_id\` and \`global_request_id\` beside \`data\` ([the log](../trouble.md#the-log)); of allocations they are absent, and \`null\` where no request is known.\n\n${lines.join('\n')}\n`;
   await expectDocument(text, 'docs/reference/events.md');
 });
 

@@ -4,6 +4,7 @@ import type { Bmc } from '#conductor/drivers/interfaces.ts';
 import type { Queryable } from '#conductor/kernel/db/open.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { SessionLocks } from '#conductor/kernel/db/session/session-locks.ts';
+import { type OfRequest, requestIdsOf } from '#conductor/model/request-ids.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { interfaceOf, isSwitchedOff, supportedInterfaces } from '#conductor/nodes/node-interfaces.ts';
 import { findNode } from '#conductor/nodes/node-store.ts';
@@ -48,7 +49,7 @@ export interface ConsoleSource {
   close(reason: string): void;
 }
 
-export interface ConsoleRequest {
+export interface ConsoleRequest extends OfRequest {
   readonly nodeUuid: string;
   readonly open: () => Promise<ConsoleSource>;
   /** The step amid which it is opened. */
@@ -153,11 +154,12 @@ async function serveOne(
   request: ConsoleRequest,
 ): Promise<void> {
   const { nodeUuid, by, user, project } = request;
+  const ids = requestIdsOf(request);
   const { db, clock, log } = context;
   const hasLeft = closing(operator, 'the connection to the operator was lost');
   const other = await request.open();
   const record = (event: string): Promise<void> =>
-    addHistory(db, { nodeUuid, eventType: 'console', event, conductor: context.conductorName, user, project });
+    addHistory(db, { nodeUuid, eventType: 'console', event, conductor: context.conductorName, user, project, ...ids });
   const startedAt = clock.now().getTime();
   const during = request.during === undefined ? '' : ` during ${request.during}`;
   let reason = '';

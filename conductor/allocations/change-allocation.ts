@@ -14,6 +14,7 @@ import type { AllocationInsert, AllocationRow } from '#conductor/kernel/db/schem
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { type JsonPatch, patchDocument } from '#conductor/kernel/json-patch.ts';
 import { notifyWebhooksOfAllocations } from '#conductor/kernel/outbox.ts';
+import { requestIdsOf } from '#conductor/model/request-ids.ts';
 import { forgetAllocation, requireReleasable } from '#conductor/nodes/change/node-allocation.ts';
 import { nodeNameFault } from '#conductor/nodes/node-fields.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
@@ -117,6 +118,7 @@ export async function backfillAllocation(
       conductor: given.conductor,
       user: caller.user,
       project: caller.project,
+      ...requestIdsOf(caller),
     });
     await notifyWebhooksOfAllocations(tx, [allocation.uuid]);
     return allocation;

@@ -21,6 +21,15 @@ const subject = nullableText.meta({
   description: 'The one thing that the code is about: /dev/sda, leaf1, the URL of an image.',
 });
 
+/** Ids of the request that has started a flow, or the flow or action that it follows. */
+const ofRequest = {
+  request_id: nullableText.meta({
+    description:
+      'X-OpenStack-Request-ID of the answer to the request that has started it, also where a flow or an action follows.',
+  }),
+  global_request_id: nullableText.meta({ description: 'X-OpenStack-Request-ID that the client had sent with it.' }),
+};
+
 /** `GET /v1/nodes/{node}/flow`: the flow under way, or the last one, as operators watch it. */
 export const Flow = z
   .strictObject({
@@ -36,6 +45,7 @@ export const Flow = z
       description: 'Who requested the abort, while a step runs that must end first.',
     }),
     restarts: wholeNumber,
+    ...ofRequest,
     advice: nullableText.meta({
       description: 'What to do next, for a flow that has failed, rests, or waits for too long.',
     }),
@@ -117,6 +127,7 @@ export const FlowSummary = z
     provision_state: z.string(),
     conductor: nullableText.meta({ description: 'Who works on the node, or would; null = nobody.' }),
     requested_by: nullableText,
+    ...ofRequest,
     started_at: time,
     ended_at: time.nullable(),
     step: nullableText.meta({ description: 'The step that has failed, or is at work: deploy.write_image.' }),

@@ -151,6 +151,8 @@ export const HistoryEntry = z
     state: nullableText.optional(),
     target_provision_state: nullableText.optional(),
     duration_seconds: wholeNumber.nullable().optional(),
+    request_id: nullableText.optional().meta({ description: "With request_ids=true, which is Baton's own." }),
+    global_request_id: nullableText.optional(),
     links,
   })
   .meta({ id: 'HistoryEntry' });

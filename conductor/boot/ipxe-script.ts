@@ -30,6 +30,8 @@ export type BootAnswer =
       readonly fetchesToken?: boolean | undefined;
       /** URLs of the node's own ramdisk. */
       readonly own?: { readonly kernel: string; readonly ramdisk: string } | undefined;
+      /** The id that the agent's requests have, as of the request that it works for. */
+      readonly globalRequestId?: string | null | undefined;
     }
   | { readonly kind: 'local disk'; readonly bootMode: BootMode | undefined; readonly nodeName?: string | undefined }
   | { readonly kind: 'volume'; readonly volume: BootVolume; readonly nodeName?: string | undefined }
@@ -79,6 +81,7 @@ export interface RamdiskParams {
   /** The node's own; they replace the defaults, which `%default%` in them stands for, as in Ironic. */
   readonly kernelParams?: string | undefined;
   readonly inspects?: boolean | undefined;
+  readonly globalRequestId?: string | null | undefined;
 }
 
 /**
@@ -91,6 +94,7 @@ export function ramdiskParams(options: RamdiskParams, own: readonly string[]): s
   const parts = [
     `ipa-api-url=${api}`,
     ...(options.agentApi?.isInsecure ? ['ipa-insecure=1'] : []),
+    ...(options.globalRequestId ? [`ipa-global-request-id=${options.globalRequestId}`] : []),
     'console=tty0 console=ttyS0,115200',
     ...(options.inspects ? [`ipa-inspection-callback-url=${api}/v1/continue_inspection`, 'ipa-collect-lldp=1'] : []),
     ...own,

@@ -160,6 +160,10 @@ test('history tells who asked for what, the newest last', async () => {
   expect(JSON.parse(await terminal.run('history', 'n1', '--severity', 'error', '--limit', '1', '-o', 'json'))).toEqual([
     entries[2],
   ]);
+  entries.forEach((entry) => Object.assign(entry, { request_id: 'req-1', global_request_id: null }));
+  expect(await terminal.run('history', 'n1', '--requests')).toMatch(
+    /^time .* request +of\n2026-01-01 .* one +req-1 +-\n/,
+  );
   await expect(terminal.run('history', 'nope')).rejects.toThrow('Node nope could not be found.');
 });
 

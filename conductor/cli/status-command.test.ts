@@ -18,6 +18,8 @@ function flowOf(name: string, status: FlowSummaryView['status'], more: Partial<F
     provision_state: 'deploying',
     conductor: 'here',
     requested_by: null,
+    request_id: null,
+    global_request_id: null,
     started_at: '2026-11-22T11:00:00.000Z',
     ended_at: null,
     step: 'deploy.write_image',

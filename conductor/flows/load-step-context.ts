@@ -8,6 +8,7 @@ import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { PortRow } from '#conductor/kernel/db/schema/port.ts';
 import { nodeSecretTexts } from '#conductor/kernel/secrets/node-secrets.ts';
 import { stepTitle } from '#conductor/model/flows/planned-step.ts';
+import { loggedIds } from '#conductor/model/request-ids.ts';
 import { findHistoryEntry } from '#conductor/nodes/node-history.ts';
 import { holdLease, type Lease } from '#conductor/nodes/node-lease.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -56,7 +57,7 @@ export async function loadStepContext(
   const { db } = context;
   const session = work.session ?? undefined;
   const hide = hideSecrets(() => nodeSecretTexts(context.secrets, node, step.args));
-  const about = { node: node.uuid, flow: work.flow.uuid, step: stepTitle(step) };
+  const about = { node: node.uuid, flow: work.flow.uuid, ...loggedIds(work.flow), step: stepTitle(step) };
   const gone = session?.callbackUrl || !step.inBand ? undefined : await ask(findPowerSince(db, work.flow));
   let log: Log | undefined;
   // one after the other: what takes a note back must not be overtaken by it

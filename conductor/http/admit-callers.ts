@@ -60,7 +60,7 @@ export function admitCallers(app: ApiApp, context: AdmitContext): MiddlewareHand
     if (context.auth.unproven) requireKnownHost(c, config);
     const caller = context.auth.unproven ?? (await identify(c));
     if (caller instanceof Response) return caller;
-    c.set('caller', caller);
+    c.set('caller', { ...caller, requestId: c.get('requestId'), globalRequestId: c.get('globalRequestId') });
     if (!rule && hasOwnRoute(c)) throw accessDenied('an operation without a rule', caller, undefined);
     return readCallersBody(c, rowOf(c), async () => {
       // before the database is asked whose the node is

@@ -1,10 +1,11 @@
+import type { OfRequest } from '#conductor/model/request-ids.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 export const roles = ['reader', 'member', 'admin'] as const;
 export type Role = (typeof roles)[number];
 
-/** The sender of a request, and the project that it is for. */
-export interface Caller {
+/** The sender of a request, the project that it is for, and the ids by which it is followed. */
+export interface Caller extends OfRequest {
   /** Name for history and logs; `undefined` where nobody is asked for a name. */
   readonly user: string | undefined;
   readonly role: Role;

@@ -3,6 +3,7 @@ import { type Placeholder, type SQL, sql } from 'drizzle-orm';
 import type { Queryable, Transaction } from '#conductor/kernel/db/query/queryable.ts';
 import { isAmong } from '#conductor/kernel/db/query/statement.ts';
 import { allocations } from '#conductor/kernel/db/schema/allocation.ts';
+import { type OfRequest, viewIds } from '#conductor/model/request-ids.ts';
 
 /** The table of events that webhooks get, with what `data` has. */
 export const webhookEvents = {
@@ -47,9 +48,19 @@ export interface OutboxValues {
   readonly body: string;
 }
 
-/** Composes the values of the event as it comes to pass now. */
-export function outboxValues({ type, data }: WebhookEvent, eventId: string = randomUUID()): OutboxValues {
-  const body = JSON.stringify({ type, timestamp: new Date().toISOString(), event_id: eventId, data });
+/** Composes the values of the event as it comes to pass now. @param of the request that it comes of */
+export function outboxValues(
+  { type, data }: WebhookEvent,
+  of: OfRequest,
+  eventId: string = randomUUID(),
+): OutboxValues {
+  const body = JSON.stringify({
+    type,
+    timestamp: new Date().toISOString(),
+    event_id: eventId,
+    ...viewIds(of),
+    data,
+  });
   return { eventId, type, body };
 }
 
@@ -103,10 +114,13 @@ export async function notifyWebhooksOfAllocations(
 /**
  * Notifies webhooks that see everything of what has become of a site action. @param subject stands for the action's id
  */
-export async function notifyWebhooksOfSite(db: Queryable, subject: string, data: WebhookEvent['data']): Promise<void> {
-  const type: WebhookEventType = 'site.action';
-  const eventId = randomUUID();
-  const body = JSON.stringify({ type, timestamp: new Date().toISOString(), event_id: eventId, data });
+export async function notifyWebhooksOfSite(
+  db: Queryable,
+  subject: string,
+  data: WebhookEvent['data'],
+  of: OfRequest,
+): Promise<void> {
+  const { eventId, type, body } = outboxValues({ type: 'site.action', data }, of);
   await db.execute(sql`
     insert into webhook_deliveries (webhook_uuid, event_id, event_type, subject, body)
     select webhook.uuid, ${eventId}::uuid, ${type}::text, ${subject}::uuid, ${body}::text::jsonb

@@ -9,11 +9,12 @@ import { beforeCommit, type Write } from '#conductor/kernel/db/session/session.t
 import type { JsonPatch } from '#conductor/kernel/json-patch.ts';
 import { type OutboxValues, outboxInsert, outboxValues, type WebhookEvent } from '#conductor/kernel/outbox.ts';
 import { type PageRequest, pageOf, sortColumn } from '#conductor/kernel/page-of.ts';
+import { type OfRequest, type RequestIds, requestIdsOf } from '#conductor/model/request-ids.ts';
 import type { NodesContext } from '#conductor/nodes/context.ts';
 import { isUuid } from '#conductor/nodes/node-store.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-export interface HistoryEntry {
+export interface HistoryEntry extends OfRequest {
   /** For `rewriteHistory`. */
   readonly uuid?: string;
   readonly nodeUuid: string;
@@ -56,12 +57,15 @@ export async function addHistory(db: Queryable, entry: HistoryEntry): Promise<vo
     project = null,
     uuid = randomUUID(),
     durationSeconds,
+    requestId,
+    globalRequestId,
     ...fields
   } = entry;
-  const event = notify && outboxValues(notify, uuid);
+  const ids = requestIdsOf({ requestId, globalRequestId });
+  const event = notify && outboxValues(notify, ids, uuid);
   await beforeCommit(db, writeNotes, {
     nodeUuid,
-    entry: { uuid, severity, user, project, durationSeconds: durationSeconds ?? null, ...fields },
+    entry: { uuid, severity, user, project, durationSeconds: durationSeconds ?? null, ...ids, ...fields },
     event,
   });
 }
@@ -99,11 +103,26 @@ export async function rewriteHistory(db: Queryable, uuid: string, event: string)
 }
 
 /** Notifies webhooks of what the history does not have; otherwise as `addHistory`. */
-export async function notifyWebhooks(db: Queryable, nodeUuid: string, event: WebhookEvent): Promise<void> {
-  await beforeCommit(db, writeNotes, { nodeUuid, entry: undefined, event: outboxValues(event) });
+export async function notifyWebhooks(
+  db: Queryable,
+  nodeUuid: string,
+  event: WebhookEvent,
+  of: OfRequest,
+): Promise<void> {
+  await beforeCommit(db, writeNotes, { nodeUuid, entry: undefined, event: outboxValues(event, of) });
 }
 
-const entryKeys = ['uuid', 'severity', 'eventType', 'event', 'conductor', 'user', 'project'] as const;
+const entryKeys = [
+  'uuid',
+  'severity',
+  'eventType',
+  'event',
+  'conductor',
+  'user',
+  'project',
+  'requestId',
+  'globalRequestId',
+] as const;
 
 interface Note {
   readonly nodeUuid: string;
@@ -153,8 +172,8 @@ const insertNotes = onceFor((shapes: readonly ('both' | 'entry' | 'event')[]) =>
     });
     if (entries.length === 0) return outboxInsert(node, list(events));
     const added = sql`with added as (
-      insert into node_history (node_uuid, uuid, severity, event_type, event, conductor, "user", project,
-        state, target_provision_state, duration_seconds) values ${list(entries)})`;
+      insert into node_history (node_uuid, uuid, severity, event_type, event, conductor, "user", project, request_id,
+        global_request_id,        state, target_provision_state, duration_seconds) values ${list(entries)})`;
     // the statement does not see the entries that it adds: of those before it, as many less are kept
     const left = sql.raw(String(kept - entries.length));
     const forgotten = sql`delete from node_history where id in (
@@ -240,7 +259,7 @@ export function listHistory(db: Queryable, nodeUuid: string, limit = kept): Prom
 }
 
 /** Note in the history of an operator's change. Names of fields at most: values may be secrets. */
-export interface ChangeNote {
+export interface ChangeNote extends RequestIds {
   readonly event: string;
   readonly conductor: string;
   readonly user: string | undefined;
@@ -249,10 +268,10 @@ export interface ChangeNote {
 
 export function changeNote(
   { config }: Pick<NodesContext, 'config'>,
-  { user, project, via }: Pick<Caller, 'user' | 'project' | 'via'>,
+  { user, project, via, ...ids }: Pick<Caller, 'user' | 'project' | 'via' | keyof RequestIds>,
   event: string,
 ): ChangeNote {
-  return { event: actedVia(event, { via }), conductor: config.conductorName, user, project };
+  return { event: actedVia(event, { via }), conductor: config.conductorName, user, project, ...requestIdsOf(ids) };
 }
 
 /** @param uuid of the entry, where it is written again later */

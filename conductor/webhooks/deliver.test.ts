@@ -62,7 +62,7 @@ describe('the outbox', () => {
     await create();
     const node = await createNode();
     const work = api.context.db.transaction(async (tx) => {
-      await notifyWebhooks(tx, node, { type: 'node.flow_started', data: {} });
+      await notifyWebhooks(tx, node, { type: 'node.flow_started', data: {} }, {});
       throw new Error('undo');
     });
     await expect(work).rejects.toThrow('undo');
@@ -75,7 +75,7 @@ describe('the outbox', () => {
     const node = await createNode({ owner: 'a', lessee: 'b' });
     await api.context.db.delete(webhookDeliveries);
     const data = { flow: 'f', error: 'BMC refused', last_error: 'BMC refused' };
-    await notifyWebhooks(api.context.db, node, { type: 'node.flow_failed', data });
+    await notifyWebhooks(api.context.db, node, { type: 'node.flow_failed', data }, {});
     for (const { webhookUuid, body } of await outbox()) {
       expect(body['data']).toEqual(webhookUuid === owners ? data : { flow: 'f' });
     }

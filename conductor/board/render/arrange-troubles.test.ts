@@ -23,6 +23,8 @@ const flow = (name: string, more: Partial<FlowSummaryView> = {}): FlowSummaryVie
   provision_state: 'wait call-back',
   conductor: 'c',
   requested_by: null,
+  request_id: null,
+  global_request_id: null,
   started_at: '2026-01-01T00:00:00Z',
   ended_at: null,
   step: 'deploy.boot_ramdisk',

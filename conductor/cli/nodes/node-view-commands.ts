@@ -5,6 +5,7 @@ import {
   type Command,
   type CommandContext,
   type CommandInput,
+  flagOption,
   numberOption,
   pathOperand,
   requiredOption,
@@ -83,10 +84,16 @@ export const historyCommand: Command = {
   options: {
     limit: { value: 'COUNT', meaning: 'only the newest of them' },
     severity: { value: 'INFO|ERROR', meaning: 'only these' },
+    requests: { meaning: 'with the id of the request that each comes of, and the one that its client had sent' },
   },
   meaning: 'what happened to a node, and who asked for it; the newest last',
   run: async (context, input) => {
-    const { history } = await readOfNode<History>(context.client, pathOperand(input), '/history?detail=true');
+    const withIds = flagOption(input, 'requests');
+    const { history } = await readOfNode<History>(
+      context.client,
+      pathOperand(input),
+      `/history?detail=true${withIds ? '&request_ids=true' : ''}`,
+    );
     const severity = textOption(input, 'severity')?.toUpperCase();
     const all = history.filter((entry) => severity === undefined || entry.severity === severity);
     const entries = all.slice(-(numberOption(input, 'limit') ?? all.length));
@@ -96,8 +103,10 @@ export const historyCommand: Command = {
       entry.user || '-',
       // the chain of causes may have lines of its own
       entry.event.replaceAll('\n', ' '),
+      ...(withIds ? [entry.request_id ?? '-', entry.global_request_id ?? '-'] : []),
     ]);
-    print(context, input, { json: entries, text: table([['time', 'severity', 'who', 'event'], ...rows]) });
+    const titles = ['time', 'severity', 'who', 'event', ...(withIds ? ['request', 'of'] : [])];
+    print(context, input, { json: entries, text: table([titles, ...rows]) });
   },
 };
 

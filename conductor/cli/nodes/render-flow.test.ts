@@ -133,3 +133,9 @@ test('says what to do while it rests or waits, in short lines; after the end tha
     'deploy: failed, 1.0 s',
   ]);
 });
+
+test('names the request that it comes of, and what its client calls that', () => {
+  const last = (more: Partial<FlowView>) => renderFlow(flow([], more), new Date(at(1))).slice(0, -1);
+  expect(last({ request_id: 'req-1' })).toEqual(['  request: req-1']);
+  expect(last({ request_id: 'req-1', global_request_id: 'req-2' })).toEqual(['  request: req-1 of req-2']);
+});

@@ -24,7 +24,7 @@ export function renderFlow(flow: FlowView, now: Date): string[] {
   const took = formatDuration(spanMs(flow.started_at, flow.ended_at, now));
   const remarks = flowRemarks(flow).map((text) => `, ${text}`);
   const total = `${flow.kind}: ${flow.state}, ${took}${remarks.join('')}${flow.error ? ` — ${flow.error}` : ''}`;
-  return [...steps, ...renderBoot(flow), ...renderAdvice(flow), total];
+  return [...steps, ...renderBoot(flow), ...renderRequest(flow), ...renderAdvice(flow), total];
 }
 
 /** Lists what keeps a flow from going on as planned: `on hold: …`, `restarted 2 times`. */
@@ -36,6 +36,12 @@ function flowRemarks(flow: FlowView): string[] {
     ...(flow.abort_requested ? [flow.abort_requested] : []),
     ...(flow.restarts > 0 ? [`restarted ${flow.restarts} time${flow.restarts > 1 ? 's' : ''}`] : []),
   ];
+}
+
+/** Renders the ids by which the flow is found in logs, and by which its client knows it. */
+function renderRequest({ request_id: id, global_request_id: globalId }: FlowView): string[] {
+  const ids = [id, globalId].filter((each) => each !== null);
+  return ids.length === 0 ? [] : [`  request: ${ids.join(' of ')}`];
 }
 
 /** Renders the latest boot, while the flow goes on. */

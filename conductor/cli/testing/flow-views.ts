@@ -46,6 +46,8 @@ export function flowView(
     on_hold: null,
     abort_requested: null,
     restarts: 0,
+    request_id: null,
+    global_request_id: null,
     advice: null,
     boot: [],
     steps,

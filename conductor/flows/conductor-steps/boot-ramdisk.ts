@@ -17,6 +17,7 @@ import {
 } from '#conductor/flows/conductor-steps/power-into-ramdisk.ts';
 import { requireDiskBoot } from '#conductor/flows/conductor-steps/prepare-instance-boot.ts';
 import type { ConductorStep, StepContext } from '#conductor/flows/step-context.ts';
+import { requestIdsOf } from '#conductor/model/request-ids.ts';
 import { nodeRamdisk, unusedRamdisk } from '#conductor/nodes/boot/ramdisk-boot.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 
@@ -34,6 +35,7 @@ async function noteOtherRamdisk(context: StepContext): Promise<void> {
       eventType: 'provisioning',
       event: `Baton's own ramdisk is booted: ${fault}`,
       conductor: config.conductorName,
+      ...requestIdsOf(context.flow),
     }),
   );
 }

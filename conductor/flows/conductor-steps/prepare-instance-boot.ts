@@ -6,6 +6,7 @@ import { checkCommand, resumeStarted, sendCommand } from '#conductor/flows/condu
 import { hasSucceeded, stepsOf } from '#conductor/flows/log/flow-store.ts';
 import type { ConductorStep, ConductorStepOutcome, StepContext } from '#conductor/flows/step-context.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
+import { requestIdsOf } from '#conductor/model/request-ids.ts';
 import { setInstanceBootDevice } from '#conductor/nodes/boot/boot-device.ts';
 import { bootModeOf } from '#conductor/nodes/boot/boot-mode.ts';
 import { isPartitionImage } from '#conductor/nodes/boot/image-info.ts';
@@ -177,7 +178,7 @@ async function readBootDevice(context: StepContext, refusal: unknown): Promise<B
 }
 
 function bootSet(context: StepContext, { kept, warnings, events }: BootSet): ConductorStepOutcome {
-  const { node, log, config } = context;
+  const { node, log, config, flow } = context;
   if (warnings.length > 0) log.warn({ node: node.uuid, warnings }, 'the instance is to boot, with warnings');
   if (events.length === 0 && kept.renewedBootDevice === node.renewedBootDevice) return { kind: 'done' };
   return {
@@ -186,7 +187,13 @@ function bootSet(context: StepContext, { kept, warnings, events }: BootSet): Con
     record: async (tx) => {
       for (const event of events) {
         const conductor = config.conductorName;
-        await addHistory(tx, { nodeUuid: node.uuid, eventType: 'provisioning', event, conductor });
+        await addHistory(tx, {
+          nodeUuid: node.uuid,
+          eventType: 'provisioning',
+          event,
+          conductor,
+          ...requestIdsOf(flow),
+        });
       }
       return kept;
     },

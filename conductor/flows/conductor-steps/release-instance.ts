@@ -2,6 +2,7 @@ import { ejectWhatever } from '#conductor/flows/conductor-steps/boot-medium.ts';
 import { fakesFlow } from '#conductor/flows/log/fakes-flow.ts';
 import type { ConductorStep, WriteFacts } from '#conductor/flows/step-context.ts';
 import { allTogether } from '#conductor/kernel/db/query/batches.ts';
+import { requestIdsOf } from '#conductor/model/request-ids.ts';
 import { forgetAllocation } from '#conductor/nodes/change/node-allocation.ts';
 import { deleteConfigDrive, updateNode } from '#conductor/nodes/node-store.ts';
 import { dissolveUnusedGroups } from '#conductor/nodes/ports/place-by-rules.ts';
@@ -19,7 +20,7 @@ export const releaseInstance: ConductorStep = {
       await allTogether([deleteConfigDrive(tx, node.uuid), deleteVifs(tx, node.uuid)]);
       await dissolveUnusedGroups(tx, node.uuid, []);
       if (node.allocationUuid !== null) {
-        const caller = { user: flow.requestedBy ?? undefined };
+        const caller = { user: flow.requestedBy ?? undefined, ...requestIdsOf(flow) };
         await forgetAllocation(tx, node, { conductor: config.conductorName, caller });
       }
       return {

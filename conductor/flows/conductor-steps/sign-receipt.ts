@@ -6,6 +6,7 @@ import type { FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { ReceiptRow } from '#conductor/kernel/db/schema/receipt.ts';
 import { sealEnvelope } from '#conductor/model/receipts/envelope.ts';
 import { parseReceipt, type WipeReceipt } from '#conductor/model/receipts/verify-receipt.ts';
+import { requestIdsOf } from '#conductor/model/request-ids.ts';
 import type { BootAttestation } from '#conductor/model/tpm/boot-attestation.ts';
 import { plainSignature } from '#conductor/model/tpm/plain-signature.ts';
 import { readAttestationKey } from '#conductor/model/tpm/public-area.ts';
@@ -77,6 +78,7 @@ export async function signWipe(context: SignContext): Promise<ReceiptRow> {
       eventType: 'receipt',
       event: `receipt ${row.uuid} signed: ${row.disksWiped} disks wiped, ${row.disksLeftAlone} left alone`,
       conductor: config.conductorName,
+      ...requestIdsOf(flow),
     });
     return row;
   });

@@ -1,5 +1,6 @@
 import { staysInRamdisk } from '#conductor/flows/conductor-steps/leave-ramdisk.ts';
 import type { ConductorStep, StepContext } from '#conductor/flows/step-context.ts';
+import { requestIdsOf } from '#conductor/model/request-ids.ts';
 import type { ConnectRequest } from '#conductor/networks/connect-node.ts';
 import type { SwitchPortPlacement } from '#conductor/networks/vifs/network-port.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
@@ -29,6 +30,7 @@ export async function connectNode(
       eventType: 'network',
       event: describeMove(placements),
       conductor: context.config.conductorName,
+      ...requestIdsOf(context.flow),
     });
   });
   return placements;

@@ -1,6 +1,7 @@
 import { askForHeardLldp } from '#conductor/agents/ask-agent.ts';
 import type { StepContext } from '#conductor/flows/step-context.ts';
 import { flowKinds } from '#conductor/model/flows/flow-kinds.ts';
+import { requestIdsOf } from '#conductor/model/request-ids.ts';
 import { networkInterfaces, parseNetworkInterface } from '#conductor/networks/network-interfaces.ts';
 import {
   compareCablesIn,
@@ -48,6 +49,7 @@ export async function checkCables(context: StepContext): Promise<void> {
         eventType: 'network',
         event,
         conductor: context.config.conductorName,
+        ...requestIdsOf(context.flow),
       });
     }
   });

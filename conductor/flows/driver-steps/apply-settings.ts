@@ -26,6 +26,7 @@ import { requireOffered } from '#conductor/flows/driver-steps/driver-step.ts';
 import { markRefusals } from '#conductor/flows/log/changed-nothing.ts';
 import { addToOutput } from '#conductor/flows/log/flow-store.ts';
 import { type ConductorStepOutcome, type StepContext, stepArgs } from '#conductor/flows/step-context.ts';
+import { requestIdsOf } from '#conductor/model/request-ids.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { type BiosSetting, BiosSettingsArgument, type WantedBiosSetting } from '#shared/bios/bios-setting.ts';
 import { checkSettings, type DoubtfulSetting, hasValue, listDoubtful } from '#shared/bios/check-settings.ts';
@@ -119,10 +120,9 @@ async function noteAdvice(context: StepContext, settings: readonly DoubtfulSetti
     { settings: settings.map(({ name }) => name) },
     "asking for BIOS settings against the registry's advice",
   );
-  const { node, config } = context;
-  await context.record((tx) =>
-    addHistory(tx, { nodeUuid: node.uuid, eventType: 'provisioning', event, conductor: config.conductorName }),
-  );
+  const { node, config, flow } = context;
+  const entry = { nodeUuid: node.uuid, eventType: 'provisioning', event, ...requestIdsOf(flow) };
+  await context.record((tx) => addHistory(tx, { ...entry, conductor: config.conductorName }));
 }
 
 export async function resumeApply(

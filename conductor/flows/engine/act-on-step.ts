@@ -31,6 +31,7 @@ import { flowKinds } from '#conductor/model/flows/flow-kinds.ts';
 import { isCleaningUp } from '#conductor/model/flows/flow-states.ts';
 import { stepTitle } from '#conductor/model/flows/planned-step.ts';
 import { nextProvisionState } from '#conductor/model/provision-states.ts';
+import { loggedIds } from '#conductor/model/request-ids.ts';
 import { applyEvent } from '#conductor/nodes/change/apply-event.ts';
 import { holdLease, releaseLease } from '#conductor/nodes/node-lease.ts';
 import type { NodeChange } from '#conductor/nodes/node-store.ts';
@@ -225,7 +226,7 @@ async function recordStart(
 
 function logStarted(context: EngineContext, flow: FlowRow, step: FlowStepRow): void {
   const name = stepTitle(step);
-  context.log.info({ node: flow.nodeUuid, flow: flow.uuid, step: name }, 'step started');
+  context.log.info({ node: flow.nodeUuid, flow: flow.uuid, ...loggedIds(flow), step: name }, 'step started');
 }
 
 /**

@@ -12,6 +12,7 @@ import type { FlowRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { flowKinds } from '#conductor/model/flows/flow-kinds.ts';
 import { plannedCore } from '#conductor/model/flows/planned-step.ts';
+import { loggedIds, requestIdsOf } from '#conductor/model/request-ids.ts';
 import { applyEvent } from '#conductor/nodes/change/apply-event.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { holdLease } from '#conductor/nodes/node-lease.ts';
@@ -50,6 +51,7 @@ export async function endFlow(
     event: `${flow.kind} ${state} after ${seconds} s${said === undefined || said === null ? '' : `: ${said}`}`,
     conductor: context.config.conductorName,
     user: flow.requestedBy ?? undefined,
+    ...requestIdsOf(flow),
     notify:
       state === 'succeeded'
         ? { type: 'node.flow_succeeded', data: about }
@@ -86,7 +88,7 @@ export async function restartFlow(context: EngineContext, record: StepRecord, er
     await updateFlow(tx, flow.uuid, { restarts: flow.restarts + 1 });
   });
   context.checkpoint('recorded');
-  context.log.warn({ node: node.uuid, flow: flow.uuid, err: error }, 'cleaning restarts');
+  context.log.warn({ node: node.uuid, flow: flow.uuid, ...loggedIds(flow), err: error }, 'cleaning restarts');
 }
 
 /** Starts what a flow has promised to be followed by, for the user who asked for it. */
@@ -99,7 +101,7 @@ export async function followWith(
   const wipe = kind === 'wipe' ? (coveringWipe(flow.wipe, node.owedWipe) ?? undefined) : undefined;
   const steps = planSteps(flowKinds[kind], { requested: [], wipe, ...why });
   const asked = { requestedBy: flow.requestedBy ?? undefined, actionId: flow.actionId ?? undefined };
-  await insertFlow(tx, { nodeUuid: node.uuid, kind, ...asked, wipe, steps });
+  await insertFlow(tx, { nodeUuid: node.uuid, kind, ...asked, ...requestIdsOf(flow), wipe, steps });
 }
 
 /**
@@ -122,20 +124,18 @@ export function cleanedEvent(
  */
 export async function restBeforeWipe(
   tx: Transaction,
-  {
-    node,
-    flow: { actionId },
-    conductor,
-  }: { readonly node: NodeRow; readonly flow: FlowRow; readonly conductor: string },
+  { node, flow, conductor }: { readonly node: NodeRow; readonly flow: FlowRow; readonly conductor: string },
 ): Promise<boolean> {
+  const { actionId } = flow;
   const why = actionId === null ? undefined : await whyNotToWipe(tx, { actionId, nodeName: node.name });
   if (why === undefined) return false;
-  await applyEvent(tx, node, 'cleaned', { conductor, target: null });
+  await applyEvent(tx, node, 'cleaned', { conductor, target: null, ...requestIdsOf(flow) });
   await addHistory(tx, {
     nodeUuid: node.uuid,
     eventType: 'wipe',
     event: `its wipe is not started: site action ${actionId} ${why}`,
     conductor,
+    ...requestIdsOf(flow),
   });
   return true;
 }

@@ -19,6 +19,7 @@ import { isCleaningUp } from '#conductor/model/flows/flow-states.ts';
 import { stepTitle } from '#conductor/model/flows/planned-step.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { nextProvisionState } from '#conductor/model/provision-states.ts';
+import { loggedIds, requestIdsOf } from '#conductor/model/request-ids.ts';
 import { applyEvent } from '#conductor/nodes/change/apply-event.ts';
 import { writeMaintenance } from '#conductor/nodes/change/change-node.ts';
 import { addHistory, notifyWebhooks } from '#conductor/nodes/node-history.ts';
@@ -37,14 +38,22 @@ export async function failStep(context: EngineContext, record: StepRecord, error
   const options = { conductor: context.config.conductorName, now: context.clock.now() };
   const fault = faultOf(error);
   const { code } = fault;
-  context.log.error({ node: lease.nodeUuid, flow: flow.uuid, step: stepTitle(step), code, err: error }, 'step failed');
+  context.log.error(
+    { node: lease.nodeUuid, flow: flow.uuid, ...loggedIds(flow), step: stepTitle(step), code, err: error },
+    'step failed',
+  );
   await context.db.transaction(async (tx) => {
     await holdLease(tx, lease);
     await recordStepEvent(tx, step, 'failed', { ...options, error: errorChain(error), fault });
-    await notifyWebhooks(tx, lease.nodeUuid, {
-      type: 'node.step_failed',
-      data: { flow: flow.uuid, kind: flow.kind, step: stepTitle(step), code, error: errorChain(error) },
-    });
+    await notifyWebhooks(
+      tx,
+      lease.nodeUuid,
+      {
+        type: 'node.step_failed',
+        data: { flow: flow.uuid, kind: flow.kind, step: stepTitle(step), code, error: errorChain(error) },
+      },
+      flow,
+    );
     if (step.phase === 'cleanup') return;
     await startCleanup(tx, flow, {
       ...options,
@@ -198,6 +207,7 @@ async function endInSuccess(
   const cleans = wipes || (node.automatedClean ?? context.config.automatedClean);
   const moves = applyEvent(tx, node, event, {
     conductor,
+    ...requestIdsOf(flow),
     target: kind.next ? flowKinds[kind.next].target : null,
     lastError: null,
     change,
@@ -231,6 +241,7 @@ async function noteWipe(
     eventType: 'wipe',
     event: `wipe ${simulatedWipe}`,
     conductor: context.config.conductorName,
+    ...requestIdsOf(flow),
   });
 }
 
@@ -260,11 +271,12 @@ async function endInFailure(
   ].join('; ');
   await endFlow(context, tx, flow, { state, ...(remains ? { error } : {}) });
   const { fail } = kind.events;
-  if (fail) await applyEvent(tx, node, fail, { conductor: context.config.conductorName, target: null, lastError });
+  const { conductorName: conductor } = context.config;
+  const ids = requestIdsOf(flow);
+  if (fail) await applyEvent(tx, node, fail, { conductor, ...ids, target: null, lastError });
   else await updateNode(tx, node.uuid, { lastError });
   if (kind.fault && !aborted) {
-    const { conductorName: conductor } = context.config;
-    const note = { event: `maintenance on: ${lastError}`, conductor };
+    const note = { event: `maintenance on: ${lastError}`, conductor, ...ids };
     await writeMaintenance(tx, node.uuid, { on: true, reason: lastError, fault: kind.fault }, note);
   }
 }

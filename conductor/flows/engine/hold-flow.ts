@@ -6,6 +6,7 @@ import type { FlowRow } from '#conductor/kernel/db/schema/flow.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { isCleaningUp } from '#conductor/model/flows/flow-states.ts';
 import { nodeFaults } from '#conductor/model/node-words.ts';
+import { loggedIds } from '#conductor/model/request-ids.ts';
 import { holdLease } from '#conductor/nodes/node-lease.ts';
 
 /** Periods between two looks at a flow that a node's maintenance holds: its end nudges, and thousands may be held at once. */
@@ -64,6 +65,9 @@ export async function leaveToOthers(
     await holdLease(tx, lease);
     await updateFlow(tx, flow.uuid, { held, heldSince, checkInMs: reconcileIntervalMs });
   });
-  context.log.warn({ node: node.uuid, flow: flow.uuid, unknown }, 'left to a conductor of another release');
+  context.log.warn(
+    { node: node.uuid, flow: flow.uuid, ...loggedIds(flow), unknown },
+    'left to a conductor of another release',
+  );
   return true;
 }

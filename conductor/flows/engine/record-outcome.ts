@@ -14,6 +14,7 @@ import { flowKinds } from '#conductor/model/flows/flow-kinds.ts';
 import { isCleaningUp } from '#conductor/model/flows/flow-states.ts';
 import { isPowerCycle, type PlannedStep, rebootAfter, stepTitle } from '#conductor/model/flows/planned-step.ts';
 import { nextProvisionState } from '#conductor/model/provision-states.ts';
+import { loggedIds, requestIdsOf } from '#conductor/model/request-ids.ts';
 import { applyEvent } from '#conductor/nodes/change/apply-event.ts';
 import { holdLease, holdNode, type Lease } from '#conductor/nodes/node-lease.ts';
 import { getNode, type NodeChange, updateNode } from '#conductor/nodes/node-store.ts';
@@ -56,7 +57,7 @@ export async function recordOutcome(
   const answer = await writeOutcome(context, record, outcome, along);
   context.checkpoint('recorded');
   const { node, flow, step } = record;
-  const fields = { node: node.uuid, flow: flow.uuid, step: stepTitle(step) };
+  const fields = { node: node.uuid, flow: flow.uuid, ...loggedIds(flow), step: stepTitle(step) };
   if (answer.came === 'waits')
     context.log.info({ ...fields, reason: 'reason' in outcome && outcome.reason }, 'step waits');
   else {
@@ -186,7 +187,8 @@ async function recordHold(
     fault: { code },
   });
   const fresh = await getNode(tx, node.uuid);
-  if (nextProvisionState(fresh.provisionState, 'hold')) await applyEvent(tx, fresh, 'hold', { conductor });
+  if (nextProvisionState(fresh.provisionState, 'hold'))
+    await applyEvent(tx, fresh, 'hold', { conductor, ...requestIdsOf(flow) });
   await updateFlow(tx, flow.uuid, { onHold: reason, state: 'waiting', checkInMs: farFutureMs });
   return 'waits';
 }

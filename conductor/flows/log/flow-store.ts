@@ -12,6 +12,7 @@ import { nodeLeases, nodes } from '#conductor/kernel/db/schema/node.ts';
 import { isFree } from '#conductor/kernel/lease.ts';
 import type { FlowKindName, FlowStepPhase, WipeRequest } from '#conductor/model/flows/flow-states.ts';
 import type { PlannedStep, RequestedStep } from '#conductor/model/flows/planned-step.ts';
+import { type OfRequest, requestIdsOf } from '#conductor/model/request-ids.ts';
 import type { ActionName } from '#conductor/model/site/action-parameters.ts';
 import { type ActionStepName, actionTable } from '#conductor/model/site/action-table.ts';
 import { notifyWebhooks } from '#conductor/nodes/node-history.ts';
@@ -90,7 +91,7 @@ export async function insertFlow(
     readonly planHash?: string | undefined;
     readonly wipe?: WipeRequest | undefined;
     readonly steps: readonly PlannedStep[];
-  },
+  } & OfRequest,
 ): Promise<string> {
   const uuid = randomUUID();
   const row: typeof flows.$inferInsert = {
@@ -99,6 +100,7 @@ export async function insertFlow(
     kind: flow.kind,
     state: 'running',
     requestedBy: flow.requestedBy ?? null,
+    ...requestIdsOf(flow),
     actionId: flow.actionId ?? null,
     requestedSteps: flow.requestedSteps ?? [],
     planHash: flow.planHash ?? null,
@@ -107,7 +109,7 @@ export async function insertFlow(
   await allTogether([
     flowWriter.insert(tx, [row]),
     insertSteps(tx, { flowUuid: uuid, phase: 'main', from: 1, steps: flow.steps }),
-    notifyWebhooks(tx, flow.nodeUuid, { type: 'node.flow_started', data: { flow: uuid, kind: flow.kind } }),
+    notifyWebhooks(tx, flow.nodeUuid, { type: 'node.flow_started', data: { flow: uuid, kind: flow.kind } }, flow),
   ]);
   return uuid;
 }
@@ -264,12 +266,16 @@ export const deleteOldFlows = sql.raw(`
 /** Inserts the flow of an action that has been inserted before it, with all its steps. */
 export async function insertSiteFlow(
   tx: Transaction,
-  { actionId, name, user }: { readonly actionId: string; readonly name: ActionName; readonly user: string | null },
+  {
+    actionId,
+    name,
+    user,
+    ...ids
+  }: { readonly actionId: string; readonly name: ActionName; readonly user: string | null } & OfRequest,
 ): Promise<void> {
   const flowUuid = randomUUID();
-  await tx
-    .insert(flows)
-    .values({ uuid: flowUuid, siteActionId: actionId, kind: name, state: 'running', requestedBy: user });
+  const row = { uuid: flowUuid, siteActionId: actionId, kind: name, state: 'running' } as const;
+  await tx.insert(flows).values({ ...row, requestedBy: user, ...requestIdsOf(ids) });
   const { steps, closing } = actionTable[name];
   await insertSteps(tx, { flowUuid, phase: 'main', from: 1, steps: steps.map(siteStep) });
   await insertSteps(tx, { flowUuid, phase: 'cleanup', from: steps.length + 1, steps: closing.map(siteStep) });

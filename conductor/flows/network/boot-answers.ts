@@ -58,7 +58,17 @@ export async function answerBoot(
   }
   const own = nodeRamdisk(context, node);
   const fetchesToken = !bootsFromVirtualMedia(node) && own === undefined;
-  return { kind: 'ramdisk', nodeName, fetchesToken, ...(own ? { own } : {}), ...ramdiskOf(context.secrets, node) };
+  const flow = await findOpenFlow(db, node.uuid);
+  // a medium's command line is measured, and the same at each look
+  const globalRequestId = flow?.globalRequestId ?? flow?.requestId;
+  return {
+    kind: 'ramdisk',
+    nodeName,
+    fetchesToken,
+    globalRequestId,
+    ...(own ? { own } : {}),
+    ...ramdiskOf(context.secrets, node),
+  };
 }
 
 /** States in which what the machine boots by itself is its instance. */

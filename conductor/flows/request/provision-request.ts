@@ -3,6 +3,7 @@ import type { Caller } from '#conductor/kernel/caller.ts';
 import type { WipeRequest } from '#conductor/model/flows/flow-states.ts';
 import type { RequestedStep } from '#conductor/model/flows/planned-step.ts';
 import type { ProvisionVerb } from '#conductor/model/provision-states.ts';
+import type { RequestIds } from '#conductor/model/request-ids.ts';
 
 export interface ProvisionRequest {
   readonly verb: ProvisionVerb;
@@ -17,7 +18,7 @@ export interface ProvisionRequest {
   readonly rescuePassword?: string | undefined;
   /** Wipe of the disks at `deleted` and `provide`, in place of automated cleaning and whatever its settings. */
   readonly wipe?: WipeRequest | undefined;
-  readonly caller: Pick<Caller, 'user' | 'project' | 'via'>;
+  readonly caller: Pick<Caller, 'user' | 'project' | 'via' | keyof RequestIds>;
   /** Whether the request holds only while the node has neither owner nor lessee. */
   readonly isUnowned?: boolean;
   /** The site action that wants it; its flows leave the ramdisk running for each other. */

@@ -6,6 +6,7 @@ import type { Caller } from '#conductor/kernel/caller.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import { type NodeRow, nodeHistory, nodes } from '#conductor/kernel/db/schema/node.ts';
 import type { ProvisionState } from '#conductor/model/provision-states.ts';
+import { loggedIds, type RequestIds } from '#conductor/model/request-ids.ts';
 import { deleteAllocationOfNode } from '#conductor/nodes/change/node-allocation.ts';
 import { requireUnprotected } from '#conductor/nodes/node-guards.ts';
 import { changeUnlocked } from '#conductor/nodes/node-lock.ts';
@@ -28,7 +29,7 @@ const removableStates: ReadonlySet<ProvisionState> = new Set<ProvisionState>([
 export async function removeNode(
   context: Pick<EngineContext, 'db' | 'clock' | 'log' | 'networks'>,
   nodeUuid: string,
-  { user, project }: Pick<Caller, 'user' | 'project'>,
+  { user, project, ...ids }: Pick<Caller, 'user' | 'project' | keyof RequestIds>,
   fence?: (tx: Transaction) => Promise<void>,
 ): Promise<void> {
   const seen = await getNode(context.db, nodeUuid);
@@ -52,7 +53,7 @@ export async function removeNode(
     ({ maintenance }) => maintenance,
   );
   // its history is gone with it
-  context.log.info({ node: nodeUuid, name, user, project }, 'node deleted');
+  context.log.info({ node: nodeUuid, name, user, project, ...loggedIds(ids) }, 'node deleted');
 }
 
 /** Removes what a flow that failed has left there; nobody else would ever look for it. */

@@ -14,6 +14,7 @@ import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { flowKinds } from '#conductor/model/flows/flow-kinds.ts';
 import type { FlowKindName } from '#conductor/model/flows/flow-states.ts';
 import type { VerbEvent } from '#conductor/model/provision-states.ts';
+import { type RequestIds, requestIdsOf } from '#conductor/model/request-ids.ts';
 import { type ApplyEventOptions, applyEvent } from '#conductor/nodes/change/apply-event.ts';
 import { type NodeChange, updateNode } from '#conductor/nodes/node-store.ts';
 
@@ -80,6 +81,7 @@ async function planFlow(
     nodeUuid: node.uuid,
     kind,
     requestedBy: request.caller.user,
+    ...requestIdsOf(request.caller),
     actionId: request.actionId,
     requestedSteps,
     // with what this request itself has changed: its sender knows of that
@@ -116,7 +118,7 @@ export function planWork(
 interface FlowOfNode {
   readonly node: NodeRow;
   readonly flow: FlowRow;
-  readonly options: Pick<ApplyEventOptions, 'conductor' | 'user' | 'project' | 'via'>;
+  readonly options: Pick<ApplyEventOptions, 'conductor' | 'user' | 'project' | 'via' | keyof RequestIds>;
 }
 
 /** Returns whether it does nothing at the machine, so that it may be broken off anywhere; a BMC may hold it for long. */

@@ -33,6 +33,8 @@ const columns = {
   ...getTableColumns(siteActions),
   ...control,
   user: flows.requestedBy,
+  requestId: flows.requestId,
+  globalRequestId: flows.globalRequestId,
   error: flows.error,
   createdAt: flows.startedAt,
 };

@@ -96,6 +96,8 @@ function spansOfFlow({ flow, nodeName, steps, events }: EndedFlow): Span[] {
       'baton.node.name': nodeName,
       'baton.action': flow.actionId ?? flow.siteActionId,
       'enduser.id': flow.requestedBy,
+      'baton.request': flow.requestId,
+      'baton.request.global': flow.globalRequestId,
     },
     events: [],
     error: flow.state === 'succeeded' ? null : (flow.error ?? flow.state),

@@ -15,6 +15,7 @@ import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { isCleaningUp } from '#conductor/model/flows/flow-states.ts';
 import { stepTitle, whyNotSkipped } from '#conductor/model/flows/planned-step.ts';
 import { describeOutput } from '#conductor/model/flows/step-note.ts';
+import { viewIds } from '#conductor/model/request-ids.ts';
 import { stalledDownload } from '#conductor/model/stalled-download.ts';
 import { listBootEvents } from '#conductor/nodes/boot/boot-event-store.ts';
 import { wayToWipe } from '#conductor/nodes/requested-wipe.ts';
@@ -49,6 +50,7 @@ export async function latestFlow(
     on_hold: flow.onHold,
     abort_requested: flow.abortRequested,
     restarts: flow.restarts,
+    ...viewIds(flow),
     advice: unattended === undefined ? await advise(context, node, { flow, steps, boot }) : startConductor,
     boot: boot.map(({ event, at, detail, bytes, conductor }) => ({
       event,

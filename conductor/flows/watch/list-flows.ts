@@ -33,6 +33,8 @@ const Row = z.object({
   provision_state: z.string(),
   conductor: z.string().nullable(),
   requested_by: z.string().nullable(),
+  request_id: z.string().nullable(),
+  global_request_id: z.string().nullable(),
   started_at: moment,
   ended_at: moment.nullable(),
   held: z.string().nullable(),
@@ -101,7 +103,7 @@ export async function listFlows(
     ),
     -- once: what the status is derived from costs most of it
     described as materialized (
-      select counting.uuid, counting.kind, counting.state, counting.node_uuid, counting.requested_by, counting.started_at,
+      select counting.uuid, counting.kind, counting.state, counting.node_uuid, counting.requested_by, counting.request_id, counting.global_request_id, counting.started_at,
         counting.ended_at, counting.held, counting.on_hold, counting.error, counting.next_check_at,
         nodes.name, nodes.driver, nodes.conductor_group, nodes.provision_state, ${conductorOfNode(config.conductorTimeoutMs)} as conductor,
         step.uuid as step_uuid, step.interface, step.step, step.plugin, step.phase, step.origin, step.in_band, step.started_at as step_started_at, step.waiting_for, step.fault, step.error as step_error,
@@ -177,6 +179,8 @@ function viewFlow(row: Row, context: Pick<KernelContext, 'conductors'>): FlowSum
     provision_state: row.provision_state,
     conductor: row.conductor,
     requested_by: row.requested_by,
+    request_id: row.request_id,
+    global_request_id: row.global_request_id,
     started_at: row.started_at.toISOString(),
     ended_at: row.ended_at?.toISOString() ?? null,
     step: stepInterface === null || step === null ? null : stepTitle({ interface: stepInterface, step, plugin }),

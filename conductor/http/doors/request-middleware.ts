@@ -6,6 +6,7 @@ import type { ApiEnv } from '#conductor/http/routing/api-env.ts';
 import type { HttpContext } from '#conductor/http/routing/context.ts';
 import type { ApiApp } from '#conductor/http/routing/define-routes.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
+import { loggedIds, readGlobalId } from '#conductor/model/request-ids.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 /** Paths that machines call by themselves, again and again. */
@@ -23,7 +24,9 @@ export function observeRequests(context: Pick<HttpContext, 'log' | 'metrics'>): 
   return async (c, next) => {
     const started = performance.now();
     const requestId = `req-${randomUUID()}`;
+    const globalRequestId = readGlobalId(c.req.header('X-OpenStack-Request-ID'));
     c.set('requestId', requestId);
+    c.set('globalRequestId', globalRequestId);
     await next();
     // not `c.header`, which copies the answer and its body
     // Ironic's own name is the second; since 1.107 it sends the first as well, whatever the version in use
@@ -37,23 +40,13 @@ export function observeRequests(context: Pick<HttpContext, 'log' | 'metrics'>): 
     const { status } = c.res;
     const route = patternOf(c);
     metrics.httpSeconds.observe({ method: knownMethod(method), route, status }, ms / 1000);
+    const ids = loggedIds({ requestId, globalRequestId });
     const level = method === 'GET' || method === 'HEAD' || routine.test(path) ? 'debug' : 'info';
     // unknown where a request was refused before its login was checked
     const user = (c.get('caller') as Caller | undefined)?.user;
-    log[level](
-      { method, path, route, status, durationMs: Math.round(ms), requestId, ...globalIdOf(c), user },
-      'request',
-    );
+    log[level]({ method, path, route, status, durationMs: Math.round(ms), ...ids, user }, 'request');
   };
 }
-
-/** Reads the id by which other services follow what a request has set going, so that it can be searched in the log. */
-function globalIdOf(c: Context<ApiEnv>): { readonly globalRequestId?: string } {
-  const given = c.req.header('X-OpenStack-Request-ID');
-  return given !== undefined && globalId.test(given) ? { globalRequestId: given } : {};
-}
-
-const globalId = /^req-[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
 
 /** Returns the pattern of the path: there is a bounded number of patterns, while callers may send any path. */
 function patternOf(c: Parameters<typeof matchedRoutes>[0]): string {

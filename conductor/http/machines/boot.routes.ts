@@ -148,6 +148,7 @@ function nodeScript(
       nodeName: answer.nodeName,
       inspects: answer.inspects,
       own: answer.own,
+      globalRequestId: answer.globalRequestId,
       fetchesToken: answer.fetchesToken && options.readsSecrets,
     });
   }

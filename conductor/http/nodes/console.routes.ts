@@ -22,6 +22,7 @@ import type { ApiEnv } from '#conductor/http/routing/api-env.ts';
 import type { HttpContext } from '#conductor/http/routing/context.ts';
 import { type ApiApp, answers, originOf, routesOf } from '#conductor/http/routing/define-routes.ts';
 import { credentialsOf } from '#conductor/http/service/session.routes.ts';
+import { requestIdsOf } from '#conductor/model/request-ids.ts';
 import { changeNote, writeChangeNote } from '#conductor/nodes/node-history.ts';
 import { findOwnership, type Ownership } from '#conductor/nodes/node-ownership.ts';
 import { getNode, updateNode } from '#conductor/nodes/node-store.ts';
@@ -144,7 +145,7 @@ export function consoleRoutes(app: ApiApp, context: HttpContext): void {
         ? await agentConsole(context, node.uuid, query.data)
         : serialConsole({ db: context.db, connect }, node, query.data);
     context.consoles.requireRoom(asked);
-    const { user, project } = c.get('caller');
+    const { user, project, ...ids } = c.get('caller');
     const by = `${user ?? 'somebody'} at ${remoteAddress(c)}`;
     return {
       ...asked,
@@ -152,6 +153,7 @@ export function consoleRoutes(app: ApiApp, context: HttpContext): void {
       by,
       user,
       project,
+      ...requestIdsOf(ids),
       whyForbidden: async () => {
         // a browser's session may have ended meanwhile
         const credentials = auth.unproven ? undefined : await credentialsOf(c, { config, sessions: auth.sessions });

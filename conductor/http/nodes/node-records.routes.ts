@@ -17,6 +17,7 @@ import {
 } from '#conductor/http/routing/define-routes.ts';
 import { nextPage, pagingQuery, parsePaging } from '#conductor/http/routing/list-queries.ts';
 import { minimumMinor, requireEndpoint } from '#conductor/http/routing/versions.ts';
+import { viewIds } from '#conductor/model/request-ids.ts';
 import { previewRules } from '#conductor/nodes/inspection/apply-rules.ts';
 import { continueInspection } from '#conductor/nodes/inspection/continue-inspection.ts';
 import { findInventory } from '#conductor/nodes/inspection/inventory-store.ts';
@@ -36,7 +37,7 @@ const history = historyRoute.get(
   '/v1/nodes/{node}/history',
   'List what happened to the node',
   answers(200, 'history, oldest first unless asked otherwise', pageOf('history', HistoryEntry)),
-  { since: historyVersion, query: z.strictObject({ ...pagingQuery, detail: queryFlag }) },
+  { since: historyVersion, query: z.strictObject({ ...pagingQuery, detail: queryFlag, request_ids: queryFlag }) },
 );
 
 const showEvent = historyRoute.get(
@@ -58,7 +59,7 @@ function viewEntry(
   entry: HistoryRow,
   nodeUuid: string,
   origin: string,
-  options: { detail: boolean; whole: boolean; version: number },
+  options: { detail: boolean; whole: boolean; version: number; ids?: boolean },
 ) {
   const event =
     options.whole || entry.event.length <= shortEvent ? entry.event : `${entry.event.slice(0, shortEvent - 3)}...`;
@@ -82,6 +83,7 @@ function viewEntry(
             : {}),
         }
       : {}),
+    ...(options.ids ? viewIds(entry) : {}),
     links: [{ href: `${origin}/v1/nodes/${nodeUuid}/history/${entry.uuid}`, rel: 'self' }],
   };
 }
@@ -90,14 +92,14 @@ function viewEntry(
 export function nodeHistoryRoutes(app: ApiApp, context: HttpContext): void {
   app.openapi(history, async (c) => {
     const { uuid } = await getNode(context.db, c.req.valid('param').node);
-    const { detail = false, ...query } = c.req.valid('query');
+    const { detail = false, request_ids: ids = false, ...query } = c.req.valid('query');
     const paging = parsePaging(query);
     if (paging.marker !== undefined) await getHistoryEntry(context.db, uuid, paging.marker);
     const entries = await listHistoryPage(context.db, uuid, paging);
     const origin = originOf(c);
     return c.json({
       history: entries.map((entry) =>
-        viewEntry(entry, uuid, origin, { detail, whole: detail, version: c.get('version') }),
+        viewEntry(entry, uuid, origin, { detail, whole: detail, version: c.get('version'), ids }),
       ),
       ...nextPage(c, `/v1/nodes/${uuid}/history`, paging, entries),
     });

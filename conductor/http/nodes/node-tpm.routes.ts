@@ -3,6 +3,7 @@ import type { HttpContext } from '#conductor/http/routing/context.ts';
 import { type ApiApp, answers, routesOf } from '#conductor/http/routing/define-routes.ts';
 import type { NodeTpmRow } from '#conductor/kernel/db/schema/tpm.ts';
 import { attestationKeyPayloadType, sealEnvelope } from '#conductor/model/receipts/envelope.ts';
+import { requestIdsOf } from '#conductor/model/request-ids.ts';
 import type { AttestationKeyRecord } from '#conductor/model/tpm/boot-attestation.ts';
 import type { MeasuredBoot } from '#conductor/model/tpm/measured-boot.ts';
 import { readAttestationKey } from '#conductor/model/tpm/public-area.ts';
@@ -47,7 +48,7 @@ export function nodeTpmRoutes(app: ApiApp, context: HttpContext): void {
   app.openapi(accept, async (c) => {
     const { uuid } = await getNode(db, c.req.valid('param').node);
     const { fingerprint, attested_at: attestedAt } = c.req.valid('json');
-    const { user, project } = c.get('caller');
+    const { user, project, ...ids } = c.get('caller');
     const row = await db.transaction(async (tx) => {
       const accepted = await acceptTpm(tx, uuid, { fingerprint, attestedAt, user: user ?? null });
       await addHistory(tx, {
@@ -57,6 +58,7 @@ export function nodeTpmRoutes(app: ApiApp, context: HttpContext): void {
         conductor: config.conductorName,
         user,
         project,
+        ...requestIdsOf(ids),
       });
       return accepted;
     });

@@ -4,6 +4,7 @@ import type { HttpContext } from '#conductor/http/routing/context.ts';
 import { type ApiApp, answers, queryFlag, routesOf } from '#conductor/http/routing/define-routes.ts';
 import { maskRecording } from '#conductor/model/recordings/mask-recording.ts';
 import { replaceIdentities } from '#conductor/model/recordings/replace-identities.ts';
+import { requestIdsOf } from '#conductor/model/request-ids.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { recordNode } from '#conductor/nodes/views/record-node.ts';
@@ -49,11 +50,18 @@ export function recordingRoutes(app: ApiApp, context: HttpContext): void {
 
   app.openapi(recordMachine, async (c) => {
     const node = await getNode(context.db, c.req.valid('param').node);
-    const { user } = c.get('caller');
+    const { user, ...ids } = c.get('caller');
     const recording = await recordNode(context, node, c.req.raw.signal);
     const event = `recorded: ${Object.keys(recording.outputs).length} outputs, secrets masked`;
     const { conductorName: conductor } = context.config;
-    await addHistory(context.db, { nodeUuid: node.uuid, eventType: 'recording', event, conductor, user });
+    await addHistory(context.db, {
+      nodeUuid: node.uuid,
+      eventType: 'recording',
+      event,
+      conductor,
+      user,
+      ...requestIdsOf(ids),
+    });
     return c.json({
       system: recording.system,
       reading: null,

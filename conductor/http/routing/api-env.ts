@@ -8,6 +8,8 @@ export interface ApiEnv {
     /** `https://baton.example`; absent = as the client reached it. */
     apiUrl: string | undefined;
     requestId: string;
+    /** The id that the client has sent; `null` = none, or none that is one. */
+    globalRequestId: string | null;
     caller: Caller;
     /** Nothing was sent. */
     isEmpty: boolean;

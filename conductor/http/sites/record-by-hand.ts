@@ -3,6 +3,7 @@ import { keyOf } from '#conductor/cluster/cluster-changes.ts';
 import { describeJournalEntry, type Journal, type JournalEntry } from '#conductor/cluster/journal.ts';
 import type { HttpContext } from '#conductor/http/routing/context.ts';
 import type { Caller } from '#conductor/kernel/caller.ts';
+import type { RequestIds } from '#conductor/model/request-ids.ts';
 import { changeNote, rewriteHistory, writeChangeNote } from '#conductor/nodes/node-history.ts';
 import { findNode } from '#conductor/nodes/node-store.ts';
 import { noteEtcdMember } from '#conductor/sites/nodes/membership-store.ts';
@@ -24,7 +25,7 @@ interface OpenEntry {
  */
 export function recordByHand(
   { db, config, log }: Pick<HttpContext, 'db' | 'config' | 'log'>,
-  caller: Pick<Caller, 'user' | 'project' | 'via'>,
+  caller: Pick<Caller, 'user' | 'project' | 'via' | keyof RequestIds>,
   { node: name, verb }: { readonly node: string; readonly verb: string },
 ): Journal {
   const open: OpenEntry[] = [];

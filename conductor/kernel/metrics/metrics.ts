@@ -4,6 +4,7 @@ import type { AgentSessionRow } from '#conductor/kernel/db/schema/agent.ts';
 import type { FlowRow, FlowStepRow } from '#conductor/kernel/db/schema/flow.ts';
 import { type MetricName, metricTable } from '#conductor/kernel/metrics/metric-table.ts';
 import { stepTitle } from '#conductor/model/flows/planned-step.ts';
+import { loggedIds } from '#conductor/model/request-ids.ts';
 import type { Clock } from '#shared/clock.ts';
 import type { Log } from '#shared/log.ts';
 import { readOrigin } from '#shared/wire/progress.ts';
@@ -72,7 +73,8 @@ function endStateOf(flow: Pick<FlowRow, 'state'>): 'succeeded' | 'failed' | 'abo
 export function countFlow(context: MetricsContext, flow: FlowRow, state = endStateOf(flow)): void {
   const seconds = secondsSince(context, flow.startedAt);
   context.metrics.flowSeconds.observe({ kind: flow.kind, state }, seconds);
-  context.log.info({ node: flow.nodeUuid, flow: flow.uuid, kind: flow.kind, state, seconds }, 'flow ended');
+  const about = { node: flow.nodeUuid, flow: flow.uuid, ...loggedIds(flow) };
+  context.log.info({ ...about, kind: flow.kind, state, seconds }, 'flow ended');
 }
 
 export function countStep(

@@ -9,12 +9,13 @@ import {
   type ProvisionEvent,
   type ProvisionState,
 } from '#conductor/model/provision-states.ts';
+import { type OfRequest, requestIdsOf } from '#conductor/model/request-ids.ts';
 import { actedVia, addHistory } from '#conductor/nodes/node-history.ts';
 import { type NodeChange, nodeReader } from '#conductor/nodes/node-store.ts';
 import { notifyCapacity } from '#conductor/nodes/notify-capacity.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
-export interface ApplyEventOptions {
+export interface ApplyEventOptions extends OfRequest {
   readonly conductor: string;
   readonly user?: string | undefined;
   readonly project?: string | undefined;
@@ -112,6 +113,7 @@ async function note(
     conductor,
     user,
     project,
+    ...requestIdsOf(options),
     // the clocks of conductors and database may differ
     durationSeconds: Math.max(0, Math.floor((Date.now() - provisionUpdatedAt.getTime()) / 1000)),
   });

@@ -8,6 +8,7 @@ import { chassis, type NodeInsert, type NodeRow } from '#conductor/kernel/db/sch
 import { type JsonPatch, patchRoots } from '#conductor/kernel/json-patch.ts';
 import { sealNode } from '#conductor/kernel/secrets/node-secrets.ts';
 import { type InterfaceKind, interfaceKinds, nodeFaults } from '#conductor/model/node-words.ts';
+import type { RequestIds } from '#conductor/model/request-ids.ts';
 import { inStep } from '#conductor/nodes/change/instance-name.ts';
 import { followNodeChange, forgetAllocation } from '#conductor/nodes/change/node-allocation.ts';
 import { planNodePatch } from '#conductor/nodes/change/plan-node-patch.ts';
@@ -186,7 +187,7 @@ export async function writeMaintenance(
   tx: Transaction,
   nodeUuid: string,
   { on, reason = null, fault = null }: { on: boolean; reason?: string | null; fault?: string | null },
-  note: Pick<HistoryEntry, 'event' | 'conductor' | 'user' | 'project'>,
+  note: Pick<HistoryEntry, 'event' | 'conductor' | 'user' | 'project' | keyof RequestIds>,
 ): Promise<void> {
   await updateNode(tx, nodeUuid, { maintenance: on, maintenanceReason: reason, fault });
   await addHistory(tx, {

@@ -6,6 +6,7 @@ import { allocations } from '#conductor/kernel/db/schema/allocation.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { notifyWebhooksOfAllocations } from '#conductor/kernel/outbox.ts';
 import type { ProvisionState } from '#conductor/model/provision-states.ts';
+import { type RequestIds, requestIdsOf } from '#conductor/model/request-ids.ts';
 import { requireNoTransition } from '#conductor/nodes/change/plan-node-patch.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import type { NodeChange } from '#conductor/nodes/node-store.ts';
@@ -75,7 +76,7 @@ export async function followNodeChange(
 export async function forgetAllocation(
   tx: Transaction,
   node: Pick<NodeRow, 'uuid' | 'allocationUuid'>,
-  by: { readonly conductor: string; readonly caller: Partial<Pick<Caller, 'user' | 'project'>> },
+  by: { readonly conductor: string; readonly caller: Partial<Pick<Caller, 'user' | 'project' | keyof RequestIds>> },
 ): Promise<void> {
   await deleteAllocationOfNode(tx, node.uuid);
   await addHistory(tx, {
@@ -85,6 +86,7 @@ export async function forgetAllocation(
     conductor: by.conductor,
     user: by.caller.user,
     project: by.caller.project,
+    ...requestIdsOf(by.caller),
   });
 }
 

@@ -5,6 +5,7 @@ import { requireLiveConductor } from '#conductor/kernel/conductors/node-conducto
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import type { BootMode, PowerTarget } from '#conductor/model/power-and-boot.ts';
+import type { RequestIds } from '#conductor/model/request-ids.ts';
 import { requireNoTransition } from '#conductor/nodes/change/plan-node-patch.ts';
 import type { NodesContext, Nudging } from '#conductor/nodes/context.ts';
 import { addHistory, changeNote } from '#conductor/nodes/node-history.ts';
@@ -18,7 +19,7 @@ interface PowerRequest {
   readonly target: PowerTarget;
   /** How long it may take; the driver has defaults by target. */
   readonly timeoutSeconds?: number | undefined;
-  readonly caller: Pick<Caller, 'user' | 'project'>;
+  readonly caller: Pick<Caller, 'user' | 'project' | keyof RequestIds>;
 }
 
 /**
@@ -84,7 +85,7 @@ export async function requestBootMode(
   context: Pick<NodesContext, 'db' | 'clock' | 'drivers' | 'config' | 'conductors'> & Nudging,
   nodeUuid: string,
   target: BootTarget,
-  caller: Pick<Caller, 'user' | 'project'>,
+  caller: Pick<Caller, 'user' | 'project' | keyof RequestIds>,
 ): Promise<void> {
   const isMode = 'bootMode' in target;
   const asked = isMode ? `boot mode '${target.bootMode}'` : `secure boot ${target.secureBoot ? 'on' : 'off'}`;

@@ -136,9 +136,10 @@ async function readNodeEvents(db: SitesContext['db'], actionId: string): Promise
 /** Notifies webhooks of what became of an action, in the transaction that made it so. */
 export async function notifyOfAction(
   db: Queryable,
-  { id, name, state, error, user, revisionId }: SiteAction,
+  { id, name, state, error, user, revisionId, ...ids }: SiteAction,
 ): Promise<void> {
-  await notifyWebhooksOfSite(db, ulidAsUuid(id), { action: { id, name }, state, error, user, revision: revisionId });
+  const data = { action: { id, name }, state, error, user, revision: revisionId };
+  await notifyWebhooksOfSite(db, ulidAsUuid(id), data, ids);
 }
 
 const step = 'baremetal_nodes';

@@ -13,6 +13,7 @@ import { refusingDuplicates } from '#conductor/kernel/db/faults.ts';
 import { siteActionCommands, siteActions } from '#conductor/kernel/db/schema/site-action.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
 import { newRemark, remarkError } from '#conductor/model/remarks/remark-words.ts';
+import { requestIdsOf } from '#conductor/model/request-ids.ts';
 import type { ActionName, ActionParameters } from '#conductor/model/site/action-parameters.ts';
 import {
   actionsLike,
@@ -194,7 +195,7 @@ async function insertAction(context: CreateContext, request: ActionRequest, chec
         ...needsOf(checked),
         clusters: checked.etcd ? clustersOf(checked.etcd, context.config) : null,
       });
-      await insertSiteFlow(tx, { actionId, name, user });
+      await insertSiteFlow(tx, { actionId, name, user, ...requestIdsOf(request.caller) });
       const action = await getAction(tx, actionId);
       await tx.insert(siteActionCommands).values({ actionId, command: 'invoke', user });
       await addNotes(tx, actionId, firstNotes(checked));

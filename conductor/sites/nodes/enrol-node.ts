@@ -10,6 +10,7 @@ import { allocations } from '#conductor/kernel/db/schema/allocation.ts';
 import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import { ports } from '#conductor/kernel/db/schema/port.ts';
 import { notifyWebhooksOfAllocations } from '#conductor/kernel/outbox.ts';
+import { requestIdsOf } from '#conductor/model/request-ids.ts';
 import { applyEvent } from '#conductor/nodes/change/apply-event.ts';
 import { changeNode, createNode } from '#conductor/nodes/change/change-node.ts';
 import { changeTargetRaidConfig } from '#conductor/nodes/change/request-targets.ts';
@@ -156,8 +157,8 @@ export async function makeAvailable(
 ): Promise<void> {
   const { action, wanted, nodeUuid, reserves, isTeardown } = work;
   const { id: actionId, token } = action;
-  const { user, project, via } = siteCaller(action);
-  const options = { conductor: context.config.conductorName, user, project, via };
+  const { role: _, ...caller } = siteCaller(action);
+  const options = { conductor: context.config.conductorName, ...caller };
   await changeUnlocked(context, nodeUuid, async (tx, node) => {
     if (token !== undefined) await requireAction(tx, { actionId, token, isTeardown });
     requireUnowned(node);
@@ -202,7 +203,7 @@ async function reserve(
   ]);
   const instanceInfo = { ...node.instanceInfo, traits };
   await updateNode(tx, node.uuid, { allocationUuid: uuid, instanceUuid: uuid, instanceInfo });
-  const { user, project } = siteCaller(action);
+  const { user, project, ...ids } = siteCaller(action);
   await addHistory(tx, {
     nodeUuid: node.uuid,
     severity: 'INFO',
@@ -211,6 +212,7 @@ async function reserve(
     conductor,
     user,
     project,
+    ...requestIdsOf(ids),
   });
   await notifyWebhooksOfAllocations(tx, [uuid]);
 }

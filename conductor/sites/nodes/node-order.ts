@@ -1,5 +1,6 @@
 import type { Caller } from '#conductor/kernel/caller.ts';
 import { isRemark, type Remark, type RemarkValue } from '#conductor/model/remarks/remark.ts';
+import { type OfRequest, requestIdsOf } from '#conductor/model/request-ids.ts';
 import type { DecommissionTimeouts } from '#conductor/model/site/cluster-timeouts.ts';
 import type { NodeOutcome, NodePhase } from '#conductor/model/site/site-run.ts';
 import type { Site, SiteNode } from '#conductor/sites/site.ts';
@@ -46,7 +47,7 @@ export interface TeardownOrder {
 
 /** On whose word, and by which documents. */
 export interface SiteWork {
-  readonly action: {
+  readonly action: OfRequest & {
     readonly id: string;
     readonly name: string;
     readonly user?: string | null | undefined;
@@ -84,8 +85,8 @@ export type NodeReport = Exclude<NodeOutcome, { readonly state: 'working' }> & {
 export const requestVersion = 96;
 
 /** In whose name an action asks for what it does: its user's, who is an administrator, or there would be no action. */
-export function siteCaller({ id, user }: SiteWork['action']): Caller {
-  return { user: user ?? undefined, role: 'admin', project: undefined, via: `site action ${id}` };
+export function siteCaller({ id, user, ...ids }: SiteWork['action']): Caller {
+  return { user: user ?? undefined, role: 'admin', project: undefined, via: `site action ${id}`, ...requestIdsOf(ids) };
 }
 
 interface Named {

@@ -18,6 +18,7 @@ import type { NodeRow } from '#conductor/kernel/db/schema/node.ts';
 import type { FlowKindName, InstanceAnswer } from '#conductor/model/flows/flow-states.ts';
 import type { PlannedStep } from '#conductor/model/flows/planned-step.ts';
 import { transientStates } from '#conductor/model/provision-states.ts';
+import { type RequestIds, requestIdsOf } from '#conductor/model/request-ids.ts';
 import { etcdStepDefaults } from '#conductor/model/site/cluster-timeouts.ts';
 import { findDeployBoot, wentByKexec } from '#conductor/nodes/deploy-boot.ts';
 import { requireUnprotected } from '#conductor/nodes/node-guards.ts';
@@ -35,7 +36,7 @@ import { AppError, errorChain } from '#shared/errors/app-error.ts';
 interface LeaveClusterRequest {
   /** A node that the cluster does not have is done, also one whose instance is deployed. */
   readonly notInClusterOk: boolean;
-  readonly caller: Pick<Caller, 'user' | 'project' | 'via'>;
+  readonly caller: Pick<Caller, 'user' | 'project' | 'via' | keyof RequestIds>;
   readonly actionId?: string | undefined;
   /** Token of the lease that the action is run under. */
   readonly actionToken?: number | undefined;
@@ -122,7 +123,14 @@ export async function startBeside(
     await requireUnmoved(tx, current, seen);
     requirePermitted(current, kind);
     await updateNode(tx, node.uuid, { lastError: null });
-    await insertFlow(tx, { nodeUuid: node.uuid, kind, requestedBy: caller.user, actionId, steps });
+    await insertFlow(tx, {
+      nodeUuid: node.uuid,
+      kind,
+      requestedBy: caller.user,
+      ...requestIdsOf(caller),
+      actionId,
+      steps,
+    });
   });
   context.nudge(node.uuid);
 }

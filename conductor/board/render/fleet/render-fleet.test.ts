@@ -31,6 +31,8 @@ const flow = (changes: Partial<FlowSummaryView> = {}): FlowSummaryView => ({
   provision_state: 'deploying',
   conductor: 'c',
   requested_by: null,
+  request_id: null,
+  global_request_id: null,
   started_at: '2026-01-01T00:00:00Z',
   ended_at: null,
   step: 'deploy.write_image',

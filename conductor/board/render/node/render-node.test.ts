@@ -78,7 +78,9 @@ test('a node under way: its steps, how far they are, its boot, its history', () 
   const history = [
     { created_at: '2026-01-01T00:08:00Z', severity: 'INFO', event: 'available → deploying', user: 'ada' },
   ];
-  const text = textOf(renderTab('now', { ...rest, flow: flow({ steps, boot }), history }, now));
+  const ids = { request_id: 'req-1', global_request_id: 'req-2' };
+  const text = textOf(renderTab('now', { ...rest, flow: flow({ steps, boot, ...ids }), history }, now));
+  expect(text).toMatch(/Request req-1 .*of req-2 /);
   expect(text).toContain('deploy: running, 2 m 00 s');
   expect(text).toContain('✓ succeeded deploy.write_image agent 1 m 00 s');
   expect(text).toContain(

@@ -2,7 +2,7 @@ import type { FlowView } from '#conductor/api/flows.ts';
 import type { ArchivedFile } from '#conductor/board/data/read-archive.ts';
 import { actionsFor, type BoardAction, primaryAction, type Subject } from '#conductor/board/render/board-actions.ts';
 import { formatMoment } from '#conductor/board/render/clock.ts';
-import { foreign, type Html, html, nothing, renderTime } from '#conductor/board/render/html.ts';
+import { foreign, type Html, html, joined, nothing, renderTime } from '#conductor/board/render/html.ts';
 import { drawRate, type RateSample } from '#conductor/board/render/node/draw-rate.ts';
 import { renderTimeline } from '#conductor/board/render/node/draw-timeline.ts';
 import { type Hardware, renderHardware, renderHardwareFacts } from '#conductor/board/render/node/render-hardware.ts';
@@ -177,7 +177,13 @@ function renderFlow(
   { now, words }: { readonly now: Date; readonly words: readonly string[] },
 ): Html {
   const took = formatDuration(spanMs(flow.started_at, flow.ended_at, now));
-  return html`<h3>${flow.kind}: ${flow.state}, ${took}</h3>${flow.steps.length > 0 ? renderTimeline(flow, now, mayChange, words) : html`<p class="fact">No step of it was begun.</p>`}${drawRate(rates)}`;
+  return html`<h3>${flow.kind}: ${flow.state}, ${took}</h3>${flow.steps.length > 0 ? renderTimeline(flow, now, mayChange, words) : html`<p class="fact">No step of it was begun.</p>`}${drawRate(rates)}${renderRequest(flow)}`;
+}
+
+/** Renders the ids by which the flow is found in logs, and by which its client knows it. */
+function renderRequest({ request_id: id, global_request_id: globalId }: FlowView): Html {
+  const ids = [id, globalId].flatMap((each) => (each === null ? [] : [renderCommand(each)]));
+  return ids.length === 0 ? nothing : html`<p class="fact">Request ${joined(ids, ' of ')}</p>`;
 }
 
 /** Renders the node's facts, beside its machine. */

@@ -32,6 +32,10 @@ export const flows = pgTable(
     kind: text().$type<FlowKindName | ActionName>().notNull(),
     state: text().$type<FlowState>().notNull(),
     requestedBy: text(),
+    /** Id of the request that has started it, or what it follows; null = none, or started by an older release. */
+    requestId: text(),
+    /** The id that the request's client has sent along for all that it does together. */
+    globalRequestId: text(),
     /** The site action that wants it: after a crash its runner knows its own work by it. */
     actionId: text(),
     /** The operator's own steps; needed again when the agent's list is known. */

@@ -156,6 +156,9 @@ export const nodeHistory = pgTable(
     user: text(),
     /** The project of the caller, when that is bound to one. */
     project: text(),
+    /** The request that it comes of, as flows have it. */
+    requestId: text(),
+    globalRequestId: text(),
     /** The node's states when this was written; null = by an older release. */
     state: text().$type<ProvisionState>(),
     targetProvisionState: text().$type<ProvisionState>(),
