@@ -79,3 +79,13 @@ test('a volume is deleted before the step ends, where the BMC forgets its task a
   await deleted;
   expect(await runStep(bmc, clock, 'apply_configuration', args)).toMatchObject({ kind: 'done' });
 });
+
+test('the deletion waits for a controller that starts, whose volumes are not shown yet', async () => {
+  const drive = `${place}/Drives/Disk.Bay.0`;
+  const { bmc, run } = await withVolume({ Drives: [{ '@odata.id': drive }], Status: { State: 'Starting' } });
+  bmc.simulator.inject({ method: 'GET', path: /Volumes$/, body: { Members: [] }, times: Number.POSITIVE_INFINITY });
+  await expect(run()).rejects.toMatchObject({ code: 'busy', retryable: true });
+  bmc.simulator.clearFaults();
+  expect(await run()).toEqual({ kind: 'done' });
+  expect((await bmc.raid?.getControllers())?.map(({ volumes }) => volumes)).toEqual([[]]);
+});

@@ -136,7 +136,7 @@ async function shown(
     subject = 'the machine to be reset';
     return await follow();
   } catch (error) {
-    const isPassing = ['bmc_error', 'invalid_argument', 'storage_error'].includes(errorCode(error));
+    const isPassing = ['bmc_error', 'busy', 'invalid_argument', 'storage_error'].includes(errorCode(error));
     if (context.signal.aborted || !isPassing) throw error;
     return again(context, subject, [errorChain(error)]);
   }

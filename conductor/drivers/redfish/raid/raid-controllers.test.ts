@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { createInstantClock, createRigs } from '#conductor/drivers/redfish/testing/rigs.ts';
+import { errorCode } from '#shared/errors/app-error.ts';
 
 /** Documents of a BMC that starts, or leads elsewhere: by none of them a volume is gone. */
 
@@ -58,9 +59,49 @@ test.each([404, 400])(
   },
 );
 
-test.each(['Starting', 'Updating'])('a controller that is %s has not said that it has no volumes', async (State) => {
+const hidden = ['Starting', 'Updating', 'InTest', 'StandbyOffline', 'UnavailableOffline', 'Deferring'];
+
+test.each(hidden)('a controller that is %s has not said that it has no volumes', async (State) => {
   const bmc = await rig({ clock: createInstantClock() });
   const body = { '@odata.id': place, Id: 'RAID.Integrated.1-1', Name: 'RAID', Status: { State } };
   bmc.simulator.inject({ method: 'GET', path: /RAID\.Integrated\.1-1$/, body, times });
-  await expect(bmc.raid?.getControllers()).rejects.toThrow(/starts, and shows no drives yet/);
+  const error = { code: 'busy', message: `${place} is ${State}: it may have volumes that it does not show` };
+  await expect(bmc.raid?.getControllers()).rejects.toMatchObject(error);
+});
+
+/** A controller with its drives, whose list of volumes is empty. */
+async function withDrives(State: string) {
+  const bmc = await rig({ clock: createInstantClock() });
+  const body = {
+    '@odata.id': place,
+    Id: 'RAID.Integrated.1-1',
+    Drives: [{ '@odata.id': `${place}/Drives/Disk.Bay.0` }],
+    Volumes: { '@odata.id': `${place}/Volumes` },
+    Status: { State },
+  };
+  bmc.simulator.inject({ method: 'GET', path: /RAID\.Integrated\.1-1$/, body, times });
+  return bmc;
+}
+
+test.each(hidden)('nor has one that is %s and shows its drives', async (State) => {
+  const bmc = await withDrives(State);
+  await expect(bmc.raid?.getControllers()).rejects.toMatchObject({ code: 'busy' });
+});
+
+test.each(['Enabled', 'Quiesced', 'of another word'])('one that is %s has', async (State) => {
+  const bmc = await withDrives(State);
+  expect((await bmc.raid?.getControllers())?.map(({ volumes }) => volumes)).toEqual([[]]);
+});
+
+test.each([
+  ['Starting', 'busy'],
+  ['Updating', ['root']],
+])('what a controller that is %s shows of its volumes: %j', async (State, shown) => {
+  const bmc = await withVolume();
+  const body = { Id: 'RAID.Integrated.1-1', Volumes: { '@odata.id': `${place}/Volumes` }, Status: { State } };
+  bmc.simulator.inject({ method: 'GET', path: /RAID\.Integrated\.1-1$/, body, times });
+  const names = bmc.raid
+    ?.getControllers()
+    .then((all) => all.flatMap(({ volumes }) => volumes.map(({ name }) => name)), errorCode);
+  expect(await names).toEqual(shown);
 });

@@ -69,14 +69,19 @@ export const raidTypes: Readonly<Record<string, { readonly raid: string; readonl
   '6+0': { raid: 'RAID60', volume: 'SpannedStripesWithParity' },
 };
 
-/** Words of DMTF's `Status.State` for a part that is coming up. */
-const startingStates = ['Starting', 'Updating'];
+/**
+ * Words of DMTF's `Status.State` for a controller that may have volumes and shows none; one that is `Starting` may show some
+ * of them only. A machine that is off may have its controllers so
+ * (https://github.com/HewlettPackard/ilo-ansible-collection/issues/38).
+ */
+const hidingStates = ['Updating', 'InTest', 'StandbyOffline', 'UnavailableOffline', 'Deferring'];
 
 /**
  * Reads a storage controller; `undefined` for one that makes no volumes, or that has neither drives nor volumes: one that
  * starts may not show its drives yet.
  * @param driveless ids of controllers that never list drives: such a one without volumes counts by its state
- * @throws AppError `bmc_error` for a controller that says that it starts, and for a volume that says nothing of itself
+ * @throws AppError `busy` for a controller that says itself that it may not show all; `bmc_error` for a volume that says
+ * nothing of itself
  */
 export async function readController(
   system: RedfishSystem,
@@ -94,9 +99,7 @@ export async function readController(
     if (drivePaths.length === 0 && (httpStatusOf(error) ?? 500) < 500) return undefined;
     throw error;
   });
-  if (drivePaths.length === 0 && !found?.volumes.length && startingStates.includes(data.Status?.State ?? '')) {
-    throw new AppError('bmc_error', `${path} starts, and shows no drives yet`, { details: { isNoAnswer: true } });
-  }
+  requireSettled(path, data.Status?.State, found?.volumes.length);
   const isEmptied = driveless.includes(data.Id ?? path) && data.Status?.State === 'Enabled';
   const isBare = drivePaths.length === 0 && found?.volumes.length === 0;
   if (volumesPath === undefined || !found || (isBare && !isEmptied)) return undefined;
@@ -110,6 +113,14 @@ export async function readController(
     unread: unread.map((drive) => idInPath(drive.path)),
     ...found,
   };
+}
+
+/** @throws AppError `busy` for a controller of which volumes that it does not show may be there */
+function requireSettled(path: string, state: string | null | undefined, volumes: number | undefined): void {
+  const mayHide = !volumes && hidingStates.includes(state ?? '');
+  if (state !== 'Starting' && !mayHide) return;
+  const why = `${path} is ${state}: it may have volumes that it does not show`;
+  throw new AppError('busy', why, { details: { isNoAnswer: true } });
 }
 
 async function readVolumes(
