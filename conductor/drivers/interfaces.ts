@@ -192,8 +192,11 @@ export interface ShownFirmware {
   readonly components: readonly FirmwareComponent[];
   /** Why the update service or its inventory can't be read now: a version of before says nothing then of an update. */
   readonly fault: AppError | undefined;
-  /** Whether a component that is not shown may be a part that can't be read. */
-  readonly mayHide: (component: string) => boolean;
+  /**
+   * Whether a component that is not shown may be a part that can't be read, or that shows no version now. Where its version
+   * of before is given, it may be one with another version in its name, too.
+   */
+  readonly mayHide: (component: string, before?: string | null) => boolean;
 }
 
 export interface FirmwareInterface {

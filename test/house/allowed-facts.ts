@@ -126,7 +126,7 @@ export const allowedFacts: Readonly<Record<Shape, Allowed>> = {
     ],
     'conductor/drivers/redfish/client/errors.ts': [1, 'words of a message'],
     'conductor/drivers/redfish/client/sessions.ts': [1, 'a session without a place is not looked at; another place is'],
-    'conductor/drivers/redfish/firmware.ts': [1, 'network cards to show'],
+    'conductor/drivers/redfish/network-cards.ts': [1, 'network cards to show'],
     'conductor/drivers/redfish/hardware.ts': [2, 'sensors to show'],
     'conductor/drivers/redfish/indicators.ts': [2, 'lamps to show'],
     'conductor/drivers/redfish/raid/raid-controllers.ts': [2, 'a controller without drives can make no volume'],

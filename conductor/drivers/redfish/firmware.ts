@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { callDeadline } from '#conductor/drivers/call-deadline.ts';
-import type { FirmwareComponent, FirmwareInterface } from '#conductor/drivers/interfaces.ts';
+import type { FirmwareComponent, FirmwareInterface, ShownFirmware } from '#conductor/drivers/interfaces.ts';
 import type { RedfishClient } from '#conductor/drivers/redfish/client/client.ts';
 import {
   readEach,
@@ -20,6 +20,7 @@ import { monitorOf, readTask, throwIfFailed } from '#conductor/drivers/redfish/c
 import { readTaskPaths } from '#conductor/drivers/redfish/client/task-list.ts';
 import { lookAtAnswer, lookAtTask } from '#conductor/drivers/redfish/client/task-states.ts';
 import type { RedfishAnswer } from '#conductor/drivers/redfish/client/transport.ts';
+import { readNics } from '#conductor/drivers/redfish/network-cards.ts';
 import { findTask } from '#conductor/drivers/redfish/update-tasks.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -42,14 +43,6 @@ const SoftwareInventory = z.looseObject({
   Version: orUndefined(z.string()),
   Updateable: orUndefined(z.boolean()),
   RelatedItem: orUndefined(z.array(Reference)),
-});
-const Chassis = z.looseObject({ NetworkAdapters: orUndefined(Reference) });
-const Adapter = z.looseObject({
-  Id: orUndefined(z.string()),
-  Manufacturer: orUndefined(z.string()),
-  Model: orUndefined(z.string()),
-  SerialNumber: orUndefined(z.string()),
-  Controllers: orUndefined(z.array(z.looseObject({ FirmwarePackageVersion: orUndefined(z.string()) }))),
 });
 
 interface Found extends FirmwareComponent, PushTarget {}
@@ -121,10 +114,14 @@ export function redfishFirmware(system: RedfishSystem): FirmwareInterface {
       const found = await findTask(client, { before: before.tasks, places }, signal);
       if (found.state !== 'nothing') return found;
       // after the tasks: what has ended meanwhile shows its version
-      const { components, fault } = await readFirmware(system, signal);
-      const now = components.find((each) => each.component === component)?.version;
+      const { components, fault, mayHide } = await readFirmware(system, signal);
+      const listed = components.find((each) => each.component === component);
+      const now = listed?.version;
       if (now && before.version && now !== before.version) return { state: 'another version' };
       if (fault) throw fault;
+      if (!now && before.version && (listed || mayHide(component, before.version))) {
+        throw new AppError('unavailable', `${component} at ${client.origin} shows no version now`);
+      }
       return { state: 'nothing', isShown: found.isShown && now !== null && now === before.version };
     },
     getUpdateProgress: async (task, options) => {
@@ -136,14 +133,16 @@ export function redfishFirmware(system: RedfishSystem): FirmwareInterface {
 }
 
 /** @throws AppError `invalid_argument` for what the BMC does not have, `unavailable` for what may be a part that can't be read */
-function requireComponent({ components, unread, mayHide, fault }: Read, name: string, what: string): Found {
+function requireComponent(read: Read, name: string, what: string): Found {
+  const { components, unread, isUnread, fault, unreadItem } = read;
   const found = components.find(({ component }) => component === name);
-  // an image for an item is never sent without it, which AMI has for BIOS and BMC, too
-  if (found && fault) throw new AppError('unavailable', `${what}: its item can't be read`, { cause: fault });
+  // an image for an item is never sent without it, which AMI has for BIOS and BMC, too; a card's may be any
+  const cause = fault ?? (found && !found.known && found.item === undefined ? unreadItem : undefined);
+  if (found && cause) throw new AppError('unavailable', `${what}: its item can't be read`, { cause });
   if (found) return found;
   const known = components.map(({ component }) => component).join(', ');
   const lost = unread.length === 0 ? '' : `, and could not be read: ${unread.join(', ')}`;
-  const code = mayHide(name) ? 'unavailable' : 'invalid_argument';
+  const code = isUnread(name) ? 'unavailable' : 'invalid_argument';
   throw new AppError(code, `${what}: the BMC has no such component; it has ${known || 'none'}${lost}`);
 }
 
@@ -189,7 +188,11 @@ interface Read {
   readonly unread: readonly string[];
   /** Why the update service or its inventory can't be read; of a single item nothing is said here. */
   readonly fault: AppError | undefined;
-  readonly mayHide: (component: string) => boolean;
+  /** Why the first of the inventory's items that can't be read can't be. */
+  readonly unreadItem: AppError | undefined;
+  /** Whether a component may be a part that can't be read. */
+  readonly isUnread: (component: string) => boolean;
+  readonly mayHide: ShownFirmware['mayHide'];
   readonly ways: Ways;
   readonly makers: Makers;
 }
@@ -202,7 +205,7 @@ async function readFirmware(system: RedfishSystem, signal: AbortSignal): Promise
   const { root, inventory, ways, unread: unreadService } = await readUpdateService(client, signal);
   const members = inventory === undefined ? { read: [], unread: [] } : await readShownPaths(client, inventory, signal);
   const unreadInventory = [...unreadService, ...members.unread];
-  const { nics, unreadPlaces, unread: unreadNics } = await readNics(system, signal);
+  const { nics, silent, unreadPlaces, unread: unreadNics } = await readNics(system, signal);
   const { read: items, unread } = await readEach(client, members.read, SoftwareInventory, signal);
   const known = (type: 'BIOS' | 'BMC', resource: string | undefined): PushTarget => {
     // AMI has two of each
@@ -225,17 +228,32 @@ async function readFirmware(system: RedfishSystem, signal: AbortSignal): Promise
   }
   const places = [...unreadInventory, ...unreadPlaces];
   const parts = [...unread, ...unreadNics];
+  const isUnread = (name: string): boolean =>
+    places.length > 0 ||
+    (name === 'bmc' && unreadManagers.length > 0) ||
+    parts.some(({ path }) => [path, idInPath(path), `nic:${idInPath(path)}`].includes(name));
+  // parts that have one show none while they are written, or start
+  const versionless = [...(bios ? [] : ['bios']), ...(bmc ? [] : ['bmc']), ...silent];
   return {
     components: [...components, ...nics],
     unread: [...unreadManagers, ...places, ...parts].map(({ path }) => path),
     fault: unreadInventory[0]?.error,
-    mayHide: (name) =>
-      places.length > 0 ||
-      (name === 'bmc' && unreadManagers.length > 0) ||
-      parts.some(({ path }) => [path, idInPath(path), `nic:${idInPath(path)}`].includes(name)),
+    unreadItem: unread[0]?.error,
+    isUnread,
+    mayHide: (name, before) =>
+      isUnread(name) ||
+      versionless.includes(name) ||
+      unread.some(({ path }) => isNamedAlike(name, before, idInPath(path))),
     ways,
     makers: [machine, { Manufacturer: root.Vendor, Model: undefined }],
   };
+}
+
+/** Whether an item's name differs by the version alone that is in it, as Dell's do. */
+function isNamedAlike(name: string, version: string | null | undefined, other: string): boolean {
+  if (!version || !name.includes(version)) return false;
+  const around = name.split(version);
+  return other.startsWith(around[0] ?? '') && other.endsWith(around.at(-1) ?? '');
 }
 
 /** Reads how a BMC takes updates, and where it lists what it has, without the inventory itself. */
@@ -253,43 +271,4 @@ async function readUpdateService(client: RedfishClient, signal: AbortSignal) {
     rawTargets: updates?.HttpPushUriTargetsBusy ? ['an update of its own'] : (updates?.HttpPushUriTargets ?? []),
   };
   return { root, inventory: updates?.FirmwareInventory?.['@odata.id'], ways, unread };
-}
-
-interface Nic extends FirmwareComponent {
-  readonly path: string;
-  item: string | undefined;
-}
-
-/** Network adapters by Ironic's names, `nic:` and their id; those that report no version are left out. */
-async function readNics(
-  system: RedfishSystem,
-  signal: AbortSignal,
-): Promise<{
-  readonly nics: readonly Nic[];
-  readonly unreadPlaces: readonly Unread[];
-  readonly unread: readonly Unread[];
-}> {
-  const { client } = system;
-  const nics: Nic[] = [];
-  const places = ((await system.read(signal)).data.Links?.Chassis ?? []).map((place) => place['@odata.id']);
-  const { read, unread } = await readEach(client, places, Chassis, signal);
-  const unreadPlaces = [...unread];
-  const lost: Unread[] = [];
-  for (const { data: chassis } of read) {
-    const adapters = chassis.NetworkAdapters?.['@odata.id'];
-    if (adapters === undefined) continue;
-    const paths = await readShownPaths(client, adapters, signal);
-    const { read: found, unread: rest } = await readEach(client, paths.read, Adapter, signal);
-    unreadPlaces.push(...paths.unread);
-    lost.push(...rest);
-    for (const { path, data } of found) {
-      // one package for all controllers of a card, and not each of them tells it
-      const versions = new Set(data.Controllers?.flatMap((each) => each.FirmwarePackageVersion || []));
-      const version = [...versions].sort().join(', ');
-      const { Manufacturer: vendor, Model: model, SerialNumber: serialNumber } = data;
-      if (data.Id && version)
-        nics.push({ component: `nic:${data.Id}`, version, vendor, model, serialNumber, path, item: undefined });
-    }
-  }
-  return { nics, unreadPlaces, unread: lost };
 }

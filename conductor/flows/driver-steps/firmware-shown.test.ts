@@ -6,7 +6,8 @@ import { awaitChange, awaitProof, versionNow } from '#conductor/flows/driver-ste
 import type { StepContext } from '#conductor/flows/step-context.ts';
 import type { Transaction } from '#conductor/kernel/db/open.ts';
 import { sendBy } from '#conductor/kernel/db/query/statement.ts';
-import { AppError } from '#shared/errors/app-error.ts';
+import { AppError, errorChain } from '#shared/errors/app-error.ts';
+import { silentLog } from '#shared/log.ts';
 
 const dell = { component: 'Installed-25227-7.00.00__iDRAC.Embedded.1-1', before: '7.00.00' };
 const shown = (...names: readonly (readonly [string, string | null])[]) => new Map(names);
@@ -78,6 +79,53 @@ describe('an update of a BIOS, at a BMC whose inventory can not be read', () => 
     const waits = { kind: 'wait', reason: expect.stringContaining('which does not answer now: no list') as string };
     expect(await awaitChange(contextWith('1.0'), change)).toMatchObject(waits);
     expect(await awaitProof(contextWith('1.0'), done, [bios])).toMatchObject(waits);
+  });
+});
+
+describe('an update of a component that shows no version for an hour', () => {
+  const waitsFor = async (shown: readonly (readonly [string, string | null])[], mayHide: ShownFirmware['mayHide']) => {
+    const component = 'x-1';
+    const update: Update = {
+      component,
+      before: '1.0',
+      task: null,
+      hasEnded: false,
+      hasOwnEnd: false,
+      hasWord: false,
+      pendingSince: null,
+      lostSince: 0,
+      resets: 0,
+      since: 0,
+    };
+    const updates = [update];
+    const done: Done = { updates, begun: null, asked: null, isResetting: false, resetSince: null, wasReset: false };
+    const components = shown.map(([name, version]) => ({ component: name, version }));
+    const firmware = { getComponents: () => Promise.resolve({ components, fault: undefined, mayHide }) };
+    const context = {
+      bmc: () => ({ firmware }),
+      node: { uuid: 'n' },
+      step: { uuid: 's', args: { settings: [{ component }] } },
+      clock: { now: () => new Date(59 * 60_000) },
+      log: silentLog,
+      record: () => Promise.resolve(),
+      signal: new AbortController().signal,
+    } as unknown as StepContext;
+    const change = { done, updates, about: 'it', isOver: 'it is over' };
+    return [await awaitChange(context, change), await awaitProof(context, done, updates).catch(errorChain)] as const;
+  };
+
+  test.each<[string, readonly (readonly [string, string | null])[], ShownFirmware['mayHide']]>([
+    ['is listed without one', [['x-1', null]], () => false],
+    ['may be a part that can not be read', [], (name, before) => name === 'x-1' && before === '1.0'],
+  ])('is waited for to the end of its own time where it %s', async (_how, shown, mayHide) => {
+    const own = { kind: 'wait', timeoutMs: 60_000, hasOwnLimit: true };
+    const reason = expect.stringContaining('x-1 can not be read, or shows no version now') as string;
+    expect(await waitsFor(shown, mayHide)).toMatchObject([own, { ...own, reason }]);
+  });
+
+  test('has failed where it is gone, and all that is there can be read', async () => {
+    const [, proof] = await waitsFor([['x-2', '1.0']], () => false);
+    expect(proof).toContain('update x-1: the BMC shows no version after 1.0');
   });
 });
 

@@ -38,8 +38,11 @@ export async function awaitChange(context: StepContext, change: Change): Promise
   if (late.length === 0) return undefined;
   if (fault) return unanswered(context, change, fault);
   const lateMs = await countLate(context, done, late);
-  // some BMCs name a component by its version: the new one has another name
-  const areKnown = late.every(({ component, hasEnded }) => shown.has(component) || hasEnded);
+  // some BMCs name a component by its version: the new one has another name; others show none while they write it
+  const areKnown = late.every((update) => {
+    const isShown = update.before ? versionNow(update, shown) !== undefined : shown.has(update.component);
+    return isShown || update.hasEnded;
+  });
   if (!areKnown || lateMs < staleVersionMs) return waitingFor(context, sinceOf(done, updates), about);
   context.log.warn(
     { components: late.map(({ component }) => component) },
@@ -134,9 +137,13 @@ export async function awaitProof(
   const late = open.filter((update) => !isShown(update, stated.get(update.component), shown));
   if (late.length === 0) return undefined;
   if (fault) return unanswered(context, waiting, fault);
-  const hidden = late.find((update) => versionNow(update, shown) === undefined && mayHide(update.component));
+  const hidden = late.find((update) => {
+    const { component, before } = update;
+    const isListed = Boolean(before) && shown.has(component);
+    return versionNow(update, shown) === undefined && (isListed || mayHide(component, before));
+  });
   if (hidden) {
-    const error = new AppError('unavailable', `a part that may be ${hidden.component} can not be read`);
+    const error = new AppError('unavailable', `${hidden.component} can not be read, or shows no version now`);
     return unanswered(context, waiting, error);
   }
   if ((await countLate(context, done, late)) < staleVersionMs) {

@@ -44,6 +44,16 @@ describe.each([
     expect(asked(bmc, /SimpleUpdate$/)).toBe(0);
   });
 
+  test('keeps an image for a card back while it is an item that may be the one of the card', async () => {
+    const bmc = await open();
+    const update = { component: 'nic:NIC.Slot.1', url: 'http://192.0.2.7/nic.bin', mustPush: false };
+    bmc.simulator.inject({ method: 'GET', path: /FirmwareInventory\/NIC/, ...fault, times: 99 });
+    bmc.simulator.inject({ method: 'POST', path: /SimpleUpdate$/, status: 202 });
+    const begin = bmc.firmware?.startUpdate(update, () => Promise.reject(new Error('no image is sent')));
+    await expect(begin).rejects.toMatchObject({ code: 'unavailable', retryable: true });
+    expect(asked(bmc, /SimpleUpdate$/)).toBe(0);
+  });
+
   test('does not refuse for good the update of a component that it may hide', async () => {
     const bmc = await open();
     const update = { component: 'NIC.Slot.1', url: 'http://192.0.2.7/nic.bin', mustPush: false };
