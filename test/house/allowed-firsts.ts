@@ -71,7 +71,7 @@ export const allowedFirsts: Allowed = {
     2,
     'a message of that id, and the path in it: tried as one of several',
   ],
-  'conductor/drivers/redfish/client/push.ts': [1, 'one, or it is refused'],
+  'conductor/drivers/redfish/push.ts': [1, 'one, or it is refused'],
   'conductor/drivers/redfish/client/resource.ts': [1, 'each is tried in turn'],
   'conductor/drivers/redfish/shared-clients.ts': [1, 'the oldest of our own'],
   'conductor/drivers/redfish/client/transport.ts': [1, 'a header of one value'],

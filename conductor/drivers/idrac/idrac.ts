@@ -2,10 +2,13 @@ import { z } from 'zod';
 import { callDeadline } from '#conductor/drivers/call-deadline.ts';
 import type { DriverDefinition } from '#conductor/drivers/driver-definition.ts';
 import type { CallOptions, ManagementInterface } from '#conductor/drivers/interfaces.ts';
+import { readAllMemberPaths, readEach, requireRead } from '#conductor/drivers/redfish/client/collection.ts';
 import { underTitle } from '#conductor/drivers/redfish/client/errors.ts';
-import { orUndefined, Reference } from '#conductor/drivers/redfish/client/schemas.ts';
+import { finishShown } from '#conductor/drivers/redfish/client/finish-shown.ts';
+import { idInPath } from '#conductor/drivers/redfish/client/own-path.ts';
+import { orUndefined, Reference, Task } from '#conductor/drivers/redfish/client/schemas.ts';
 import { type RedfishSystem, readManager } from '#conductor/drivers/redfish/client/system.ts';
-import { finishTask } from '#conductor/drivers/redfish/client/task.ts';
+import { isOpen, lookAtTask } from '#conductor/drivers/redfish/client/task-states.ts';
 import { type RedfishOptions, redfishDriver, redfishHardwareType } from '#conductor/drivers/redfish/redfish.ts';
 
 const timeoutMs = 120_000;
@@ -27,8 +30,22 @@ async function clearJobQueue(system: RedfishSystem, options?: CallOptions): Prom
   const action = `${named ?? `${path}/Oem/Dell/DellJobService`}/Actions/DellJobService.DeleteJobQueue`;
   await underTitle(what, async () => {
     const answer = await client.request({ method: 'POST', path: action, body: { JobID: 'JID_CLEARALL' }, signal });
-    await finishTask(client, answer, what, { clock, signal });
+    const differs = () => describeJobsLeft(system, `${path}/Oem/Dell/Jobs`, signal);
+    await finishShown(client, answer, what, { clock, signal, differs });
   });
+}
+
+/** Names the jobs that wait, or run; `undefined` = there is none. */
+async function describeJobsLeft(
+  { client }: RedfishSystem,
+  place: string,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const paths = await readAllMemberPaths(client, place, signal);
+  const { read, unread } = await readEach(client, paths, Task, signal);
+  requireRead(unread);
+  const left = read.filter(({ data }) => isOpen(lookAtTask({ status: 200, body: data })));
+  return left.length === 0 ? undefined : `the queue has ${left.map(({ path }) => idInPath(path)).join(', ')}`;
 }
 
 const both = ['idrac-redfish', 'redfish'] as const;

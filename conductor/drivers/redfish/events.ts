@@ -3,6 +3,7 @@ import { callDeadline } from '#conductor/drivers/call-deadline.ts';
 import type { EventSubscription, EventsInterface } from '#conductor/drivers/interfaces.ts';
 import { readMemberPaths } from '#conductor/drivers/redfish/client/collection.ts';
 import { httpStatusOf, underTitle } from '#conductor/drivers/redfish/client/errors.ts';
+import { finishShown } from '#conductor/drivers/redfish/client/finish-shown.ts';
 import { idInPath, ownPath } from '#conductor/drivers/redfish/client/own-path.ts';
 import { type Resource, readResource } from '#conductor/drivers/redfish/client/resource.ts';
 import { orUndefined, Reference, ServiceRoot } from '#conductor/drivers/redfish/client/schemas.ts';
@@ -25,7 +26,7 @@ const EventDestination = z.looseObject({
 });
 
 /** Where the BMC sends its events (DMTF EventService). */
-export function redfishEvents({ client }: RedfishSystem): EventsInterface {
+export function redfishEvents({ client, clock }: RedfishSystem): EventsInterface {
   const open = async (signal: AbortSignal) => {
     const root = await readResource(client, '/redfish/v1/', ServiceRoot, signal);
     const service = root.data.EventService?.['@odata.id'];
@@ -91,7 +92,13 @@ export function redfishEvents({ client }: RedfishSystem): EventsInterface {
       const { signal } = callDeadline(options, timeoutMs);
       const path = await find(id, signal);
       try {
-        await client.request({ method: 'DELETE', path, signal });
+        const answer = await client.request({ method: 'DELETE', path, signal });
+        const what = `delete the event subscription ${id} at ${client.origin}`;
+        const differs = async (): Promise<string | undefined> => {
+          const left = await members((await open(signal)).subscriptions, signal);
+          return left.includes(path) ? 'it is still listed' : undefined;
+        };
+        await finishShown(client, answer, what, { clock, signal, isLookedAt: true, differs });
       } catch (error) {
         if (httpStatusOf(error) !== 404) throw error; // somebody else was faster
       }

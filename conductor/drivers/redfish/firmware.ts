@@ -12,7 +12,6 @@ import {
 } from '#conductor/drivers/redfish/client/collection.ts';
 import { firstTaken, underTitle } from '#conductor/drivers/redfish/client/errors.ts';
 import { idInPath } from '#conductor/drivers/redfish/client/own-path.ts';
-import { type Makers, type PushTarget, pushForm, pushForms, pushRaw } from '#conductor/drivers/redfish/client/push.ts';
 import { readResource } from '#conductor/drivers/redfish/client/resource.ts';
 import { Action, orUndefined, Reference, ServiceRoot } from '#conductor/drivers/redfish/client/schemas.ts';
 import { findManager, type RedfishSystem } from '#conductor/drivers/redfish/client/system.ts';
@@ -21,6 +20,7 @@ import { readTaskPaths } from '#conductor/drivers/redfish/client/task-list.ts';
 import { lookAtAnswer, lookAtTask } from '#conductor/drivers/redfish/client/task-states.ts';
 import type { RedfishAnswer } from '#conductor/drivers/redfish/client/transport.ts';
 import { readNics } from '#conductor/drivers/redfish/network-cards.ts';
+import { type Makers, type PushTarget, pushForm, pushForms, pushRaw } from '#conductor/drivers/redfish/push.ts';
 import { findTask } from '#conductor/drivers/redfish/update-tasks.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
@@ -237,8 +237,8 @@ async function readFirmware(system: RedfishSystem, signal: AbortSignal): Promise
   return {
     components: [...components, ...nics],
     unread: [...unreadManagers, ...places, ...parts].map(({ path }) => path),
-    fault: unreadInventory[0]?.error,
-    unreadItem: unread[0]?.error,
+    fault: causeIn(unreadInventory),
+    unreadItem: causeIn(unread),
     isUnread,
     mayHide: (name, before) =>
       isUnread(name) ||
@@ -249,11 +249,16 @@ async function readFirmware(system: RedfishSystem, signal: AbortSignal): Promise
   };
 }
 
+/** Answers an error that stands for those of all parts that can't be read. */
+function causeIn(unread: readonly Unread[]): AppError | undefined {
+  return unread[0]?.error;
+}
+
 /** Whether an item's name differs by the version alone that is in it, as Dell's do. */
 function isNamedAlike(name: string, version: string | null | undefined, other: string): boolean {
   if (!version || !name.includes(version)) return false;
-  const around = name.split(version);
-  return other.startsWith(around[0] ?? '') && other.endsWith(around.at(-1) ?? '');
+  const at = name.indexOf(version);
+  return other.startsWith(name.slice(0, at)) && other.endsWith(name.slice(at + version.length));
 }
 
 /** Reads how a BMC takes updates, and where it lists what it has, without the inventory itself. */

@@ -10,10 +10,10 @@ import {
 import type { RedfishClient } from '#conductor/drivers/redfish/client/client.ts';
 import { readEach, readShownPaths } from '#conductor/drivers/redfish/client/collection.ts';
 import { underTitle } from '#conductor/drivers/redfish/client/errors.ts';
+import { finishShown } from '#conductor/drivers/redfish/client/finish-shown.ts';
 import { patchResource, type Resource, readResource } from '#conductor/drivers/redfish/client/resource.ts';
 import { orUndefined, Reference } from '#conductor/drivers/redfish/client/schemas.ts';
 import type { RedfishSystem } from '#conductor/drivers/redfish/client/system.ts';
-import { finishTask } from '#conductor/drivers/redfish/client/task.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { limitAtOnce, type RunInTurn } from '#shared/in-parallel.ts';
 
@@ -71,7 +71,11 @@ export function redfishIndicators(system: RedfishSystem): IndicatorInterface {
       const body = isBoolean(lamp) ? { LocationIndicatorActive: state === 'ON' } : { IndicatorLED: word };
       await underTitle(what, async () => {
         const answer = await patchResource(client, lamp, body, signal);
-        await finishTask(client, answer, what, { clock, signal });
+        const differs = async (): Promise<string | undefined> => {
+          const shown = stateOf(await readResource(client, place, Lamp, signal));
+          return shown === state ? undefined : `it is ${shown}`;
+        };
+        await finishShown(client, answer, what, { clock, signal, isLookedAt: true, differs });
       });
     },
   };

@@ -113,6 +113,7 @@ export const Manager = z.looseObject({
   ManagerType: orUndefined(z.string()),
   Model: orUndefined(z.string()),
   FirmwareVersion: orUndefined(z.string()),
+  DateTime: orUndefined(z.string()),
   VirtualMedia: orUndefined(Reference),
   Actions: orUndefined(z.looseObject({ '#Manager.Reset': Action })),
 });

@@ -10,6 +10,7 @@ import {
   unlessUnread,
 } from '#conductor/drivers/redfish/client/collection.ts';
 import { firstTaken, httpStatusOf, underTitle } from '#conductor/drivers/redfish/client/errors.ts';
+import { finishShown } from '#conductor/drivers/redfish/client/finish-shown.ts';
 import { patchResource, type Resource, readResource } from '#conductor/drivers/redfish/client/resource.ts';
 import {
   Action,
@@ -19,7 +20,6 @@ import {
   SecureBoot,
   ServiceRoot,
 } from '#conductor/drivers/redfish/client/schemas.ts';
-import { finishTask } from '#conductor/drivers/redfish/client/task.ts';
 import type { RedfishAnswer } from '#conductor/drivers/redfish/client/transport.ts';
 import type { Clock } from '#shared/clock.ts';
 import { AppError } from '#shared/errors/app-error.ts';
@@ -100,15 +100,21 @@ async function findOnlySystem(client: RedfishClient, signal: AbortSignal): Promi
 
 const timeoutMs = 120_000;
 
-const Keys = SecureBoot.extend({ Actions: orUndefined(z.looseObject({ '#SecureBoot.ResetKeys': Action })) });
+const Keys = SecureBoot.extend({
+  SecureBootMode: orUndefined(z.string()),
+  Actions: orUndefined(z.looseObject({ '#SecureBoot.ResetKeys': Action })),
+});
+/** Words of `SecureBootMode` (DMTF SecureBoot) by what the keys were reset to. */
+const keyModes = { none: ['SetupMode'], maker: ['UserMode', 'DeployedMode'] } as const;
+
+/** How far a BMC's clock may be from what it was set to, milliseconds: some show minutes only. */
+const clockToleranceMs = 90_000;
 
 /** Actions on the BMC itself and on the firmware's keys (DMTF Manager, SecureBoot). */
 export function managerActions(
   system: RedfishSystem,
 ): Pick<ManagementInterface, 'resetBmc' | 'setBmcClock' | 'resetSecureBootKeys'> {
   const { client, clock } = system;
-  const perform = (what: string, signal: AbortSignal, ask: () => Promise<RedfishAnswer>): Promise<void> =>
-    underTitle(what, async () => void (await finishTask(client, await ask(), what, { clock, signal })));
   const post = (path: string, body: object, signal: AbortSignal): Promise<RedfishAnswer> =>
     client.request({ method: 'POST', path, body, signal });
   return {
@@ -122,21 +128,46 @@ export function managerActions(
     },
     setBmcClock: async (now, options) => {
       const { signal } = callDeadline(options, timeoutMs);
+      const what = `set the BMC's clock at ${client.origin}`;
       const manager = await readManager(system, signal);
       const body = { DateTime: now.toISOString().replace(/\.\d+Z$/, '+00:00') };
-      await perform(`set the BMC's clock at ${client.origin}`, signal, () =>
-        patchResource(client, manager, body, signal),
-      );
+      const aheadMs = now.getTime() - clock.now().getTime();
+      const differs = async (): Promise<string | undefined> => {
+        const { DateTime: shown } = (await readResource(client, manager.path, Manager, signal)).data;
+        const offMs = Math.abs(Date.parse(shown ?? '') - aheadMs - clock.now().getTime());
+        return offMs <= clockToleranceMs
+          ? undefined
+          : `it was set to ${body.DateTime}, and shows ${shown ?? 'no time'}`;
+      };
+      await underTitle(what, async () => {
+        const answer = await patchResource(client, manager, body, signal);
+        await finishShown(client, answer, what, { clock, signal, isLookedAt: true, differs });
+      });
     },
     resetSecureBootKeys: async (to, options) => {
       const { signal } = callDeadline(options, timeoutMs);
       const what = `reset the secure boot keys at ${client.origin}`;
       const secureBoot = (await system.read(signal)).data.SecureBoot?.['@odata.id'];
-      const keys = secureBoot === undefined ? undefined : await readResource(client, secureBoot, Keys, signal);
+      const readKeys = (place: string) => readResource(client, place, Keys, signal);
+      const keys = secureBoot === undefined ? undefined : await readKeys(secureBoot);
       const path = keys?.data.Actions?.['#SecureBoot.ResetKeys']?.target;
-      if (path === undefined) throw new AppError('not_supported', `${what}: the system has no ResetKeys action`);
+      if (keys === undefined || path === undefined)
+        throw new AppError('not_supported', `${what}: the system has no ResetKeys action`);
       const type = to === 'maker' ? 'ResetAllKeysToDefault' : 'DeleteAllKeys';
-      await perform(what, signal, () => post(path, { ResetKeysType: type }, signal));
+      const fits = (mode: string | null | undefined): boolean => keyModes[to].some((each) => each === mode);
+      const before = keys.data.SecureBootMode;
+      const differs = async (): Promise<string | undefined> => {
+        const { SecureBootMode: mode } = (await readKeys(keys.path)).data;
+        // of single keys that are gone the mode says nothing
+        if (fits(mode) && !fits(before)) return undefined;
+        const shown = mode ?? 'no mode';
+        const now = mode === before ? `${shown} as before` : shown;
+        return `SecureBootMode is ${now} (some BMCs show the next one once the machine has booted)`;
+      };
+      await underTitle(what, async () => {
+        const answer = await post(path, { ResetKeysType: type }, signal);
+        await finishShown(client, answer, what, { clock, signal, differs });
+      });
     },
   };
 }

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type PushTarget, pushForms } from '#conductor/drivers/redfish/client/push.ts';
+import { type PushTarget, pushForms } from '#conductor/drivers/redfish/push.ts';
 import { createRigs, type Rig } from '#conductor/drivers/redfish/testing/rigs.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import type { Quirks } from '#test/simulators/redfish/faults.ts';
