@@ -169,10 +169,8 @@ const iosXe: TextSystem = {
   show: (command, config, isl) => {
     if (command === 'show vlan brief') return vlanTable(config);
     const isDefault = (line: string) => ['switchport', 'switchport access vlan 1'].includes(line);
-    if (command === 'show running-config | section ^interface') return interfacesOf(config, isDefault);
-    if (command === 'show running-config | section ^interface|^monitor session|^vlan dot1q tag native|^end')
+    if (/^show running-config \| section \^interface\|.*\|\^end$/.test(command))
       return `${interfacesOf(config, isDefault)}\nend`;
-    if (/^show running-config \| section \^(vlan|app-hosting)$/.test(command)) return '';
     if (command === 'show interfaces switchport') {
       return [...config]
         .filter(([section]) => section.startsWith('interface '))

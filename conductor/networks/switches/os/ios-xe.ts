@@ -14,11 +14,13 @@ import { shellForms } from '#conductor/networks/switches/command-line/shell-form
 import type { ChangeRows, SwitchOs } from '#conductor/networks/switches/command-line/switch-os.ts';
 import { vlansOfApps } from '#conductor/networks/switches/os/ports/ios-xe-apps.ts';
 import {
+  commandFor,
   configCommand,
   encapsulationLine,
   linesOfMonitors,
   readIosPorts,
   requireIosConfig,
+  requireIosEnd,
   type ShownPort,
   shownPorts,
   voiceLine,
@@ -85,16 +87,12 @@ export const iosXe: SwitchOs = {
   createVlan: (vlan) => [`vlan ${vlan}`, `name baton-${vlan}`, 'exit'],
   removeVlan: {
     // with VTP the configuration has no VLANs, and `vlan configuration 100` is a tunnel's
-    commands: [
-      'show vlan brief',
-      'show running-config | section ^interface',
-      'show running-config | section ^vlan',
-      'show running-config | section ^app-hosting',
-    ],
-    findOwn: ([table = '', interfaces = '', vlans = '', apps = '']) => {
+    commands: ['show vlan brief', commandFor(['interface', 'vlan', 'app-hosting', 'end'])],
+    findOwn: ([table = '', config = '']) => {
+      requireIosEnd(config);
       const named = [...table.matchAll(/^(\d+)\s+baton-(\d+)\s/gm)].filter(([, vlan, name]) => vlan === name);
-      const others = `${interfaces}\n${vlans}`.toLowerCase();
-      const ofApps = vlansOfApps(apps);
+      const others = config.toLowerCase();
+      const ofApps = vlansOfApps(config);
       return named
         .map(([, vlan]) => Number(vlan))
         .filter((vlan) => ofApps !== 'unknown' && !ofApps.has(vlan))

@@ -32,6 +32,15 @@ vlan 400
   name baton-100
 `;
 
+const iosConfig = `vlan configuration 300
+ member vni 10300
+interface GigabitEthernet1/0/1
+ switchport mode access
+interface Vlan200
+ ip address 192.0.2.1 255.255.255.0
+end
+`;
+
 const cases: readonly [string, Pick<SwitchOs, 'removeVlan'>, readonly unknown[]][] = [
   [
     'eos',
@@ -54,8 +63,7 @@ const cases: readonly [string, Pick<SwitchOs, 'removeVlan'>, readonly unknown[]]
     iosXe,
     [
       '1    default    active\n100  baton-100  active\n200  baton-200  active\n300  baton-300  active\n400  baton-100  active',
-      'interface Vlan200\n ip address 192.0.2.1 255.255.255.0\n',
-      'vlan configuration 300\n member vni 10300\n',
+      iosConfig,
     ],
   ],
   [
@@ -128,4 +136,16 @@ const cases: readonly [string, Pick<SwitchOs, 'removeVlan'>, readonly unknown[]]
 test.each(cases)('%s tells the VLANs that are Baton’s alone', (_, { removeVlan }, outputs) => {
   const texts = outputs.map((output) => (typeof output === 'string' ? output : JSON.stringify(output)));
   expect([...(removeVlan?.findOwn(texts) ?? [])]).toEqual([100]);
+});
+
+// https://www.cisco.com/c/en/us/td/docs/ios/fundamentals/configuration/guide/15_1s/cf_15_1s_book/cf_config-files.html: the
+// last line of a running configuration is `end`
+test('ios-xe removes no VLAN by an answer that stops short', () => {
+  const table = '100  baton-100  active\n200  baton-200  active\n300  baton-300  active\n';
+  const lines = iosConfig.trimEnd().split('\n');
+  for (let count = 0; count < lines.length; count += 1) {
+    const cut = lines.slice(0, count).join('\n');
+    expect(() => iosXe.removeVlan?.findOwn([table, cut])).toThrow('does not end with "end"');
+  }
+  expect([...(iosXe.removeVlan?.findOwn([table, iosConfig]) ?? [])]).toEqual([100]);
 });

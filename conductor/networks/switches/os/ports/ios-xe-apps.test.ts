@@ -23,7 +23,7 @@ test.each([
 
 test('a VLAN of an application stays, and all do where it may be in any', () => {
   const table = '1    default    active\n100  baton-100  active\n200  baton-200  active';
-  const own = (apps: string): number[] => [...(iosXe.removeVlan?.findOwn([table, '', '', apps]) ?? [])];
+  const own = (apps: string): number[] => [...(iosXe.removeVlan?.findOwn([table, `${apps}\nend`]) ?? [])];
   expect([own(''), own(app(...vlan100)), own(app())]).toEqual([[100, 200], [200], []]);
 });
 

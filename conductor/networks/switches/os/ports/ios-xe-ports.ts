@@ -26,7 +26,18 @@ const applicationPort = /^AppGigabitEthernet/;
 
 /** Beginnings of the lines that are asked for with those below them; `end` is a configuration's last line. */
 const askedLines = ['interface', 'monitor session', 'vlan dot1q tag native', 'end'];
-export const configCommand = `show running-config | section ${askedLines.map((words) => `^${words}`).join('|')}`;
+export const configCommand = commandFor(askedLines);
+
+/** Composes the command for the lines that begin so, with those below them. */
+export function commandFor(words: readonly string[]): string {
+  return `show running-config | section ${words.map((each) => `^${each}`).join('|')}`;
+}
+
+/** @throws AppError `switch_error` for an answer to such a command that stops short: what it lacks is not known */
+export function requireIosEnd(config: string): void {
+  const lines = config.split('\n').filter((line) => line.trim() !== '' && !isLogged(line));
+  if (lines.at(-1)?.trim() !== 'end') throw notUnderstood('does not end with "end", as a configuration does', config);
+}
 
 /**
  * Holds the configuration against its form. Lines before its first section are the command's own: `Load for five secs: …`. A
@@ -37,7 +48,7 @@ export function requireIosConfig(config: string): void {
   const lines = config.split('\n').filter((line) => line.trim() !== '' && !isLogged(line));
   const isPart = (line: string): boolean => /^(\s|!)/.test(line) || askedLines.some((words) => line.startsWith(words));
   const odd = lines.slice(lines.findIndex((line) => line.startsWith('interface '))).filter((line) => !isPart(line));
-  if (lines.at(-1)?.trim() !== 'end') throw notUnderstood('does not end with "end", as a configuration does', config);
+  requireIosEnd(config);
   if (odd.length > 0) throw notUnderstood('has lines amid its interfaces that are not known', odd.join('\n'));
 }
 
