@@ -16,6 +16,8 @@ export const webhookEvents = {
     'A flow has ended well: `flow`, `kind`, `seconds`, `warning` where that does not mean all (a cleaning that erased nothing).',
   'node.flow_failed': 'A flow has ended in failure, or was aborted: `flow`, `kind`, `state`, `seconds`, `error`.',
   'node.step_failed': 'A step has failed: `flow`, `kind`, `step`, `error`.',
+  'node.attestation':
+    "A boot was judged otherwise than the one before (`from`, `verdict`, `reasons`), another TPM has asked in the node's place (`another`), or somebody has accepted a TPM (`accepted_by`); `tpm` is its fingerprint.",
   'allocation.state':
     'An allocation has become active, has failed or was deleted (`deleted`): `allocation` (`uuid`, `name`), `state`, `last_error`, `node_uuid`.',
   'site.action':

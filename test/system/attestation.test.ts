@@ -8,6 +8,7 @@ import { createTpm } from '#agent/tpm/tpm.ts';
 import { NodeTpm, type NodeTpmAnswer } from '#conductor/api/attestation.ts';
 import { readBootFacts } from '#conductor/flows/request/read-boot-facts.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import { webhookDeliveries } from '#conductor/kernel/db/schema/webhook.ts';
 import { openEnvelope, preAuthEncoding } from '#conductor/model/receipts/envelope.ts';
 import { listHistory } from '#conductor/nodes/node-history.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
@@ -223,7 +224,15 @@ test("a tenant's own verifier goes on from the key that the conductor has signed
   }
 });
 
+/** Lists what webhooks get of the TPM, oldest first. */
+async function reported(): Promise<unknown[]> {
+  const sent = await api.context.db.select().from(webhookDeliveries).orderBy(webhookDeliveries.id);
+  return sent.flatMap(({ eventType, body }) => (eventType === 'node.attestation' ? [body['data']] : []));
+}
+
 test('firmware that changed, and another TPM, are told until they are accepted', async () => {
+  const hook = { name: 'all', url: 'http://127.0.0.1:9/', events: ['node'] };
+  expect(await api.call('POST', '/v1/webhooks', hook)).toMatchObject({ status: 201 });
   const tpm = await startTpm();
   await boot(tpm, await measureFirmware(tpm, '1.2'));
   const first = await show();
@@ -248,6 +257,14 @@ test('firmware that changed, and another TPM, are told until they are accepted',
   expect(wrong).toMatchObject({ status: 409, fault: expect.stringContaining(first.tpm.fingerprint) });
   expect((await accept(second.other?.tpm.fingerprint ?? '')).status).toBe(200);
   expect(await show()).toMatchObject({ tpm: second.other?.tpm, other: null });
+  const own = { tpm: first.tpm.fingerprint, another: false, accepted_by: null };
+  const others = { ...own, tpm: second.other?.tpm.fingerprint };
+  expect(await reported()).toMatchObject([
+    { ...own, from: null, verdict: 'unknown', reasons: first.reasons },
+    { ...own, from: 'unknown', verdict: 'unknown', reasons: [expect.stringContaining('there is none')] },
+    { ...others, from: 'unknown', verdict: 'changed', another: true },
+    { ...others, from: 'unknown', verdict: 'unknown', accepted_by: 'a caller without login' },
+  ]);
 });
 
 test('a log that does not give what was quoted says nothing', async () => {

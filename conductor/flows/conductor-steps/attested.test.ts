@@ -65,20 +65,22 @@ const reasons = ['the firmware changed (PCR 0)'];
 const measured: MeasuredBoot = { pcrs: { '0': 'aa' }, variables: {}, programs: ['one'] };
 const boot = (
   verdict: BootVerdict,
-  { ek = ours ?? '', log = true, mustBeTrusted = true, measuredBoot = measured } = {},
+  { ek = ours ?? '', log = true, mustBeTrusted = true, measuredBoot = measured, because = reasons } = {},
 ) =>
-  recordAttestation(
-    db,
-    nodeUuid,
-    {
-      ekPublic: ek,
-      ekCertificate: undefined,
-      boot: log ? measuredBoot : undefined,
-      attestationKey: { akPublic: '' },
-      verdict,
-      reasons,
-    },
-    { mustBeTrusted },
+  db.transaction((tx) =>
+    recordAttestation(
+      tx,
+      nodeUuid,
+      {
+        ekPublic: ek,
+        ekCertificate: undefined,
+        boot: log ? measuredBoot : undefined,
+        attestationKey: { akPublic: '' },
+        verdict,
+        reasons: because,
+      },
+      { mustBeTrusted },
+    ),
   );
 const fingerprintOf = (ek: string | undefined) => tpmFingerprint(ek ?? '');
 
@@ -149,6 +151,18 @@ describe('a TPM that the node is known by', () => {
     expect(await findNodeTpm(db, nodeUuid), 'its first boot with a log').toMatchObject({ acceptedBoot: measured });
     await boot('changed', { mustBeTrusted: false });
     expect(await findNodeTpm(db, nodeUuid)).toMatchObject({ acceptedBoot: measured, verdict: 'changed' });
+  });
+
+  test('is news the first time, and where its verdict or the reasons are others; another TPM is once', async () => {
+    expect(await boot('unknown'), 'nothing is kept').toBeUndefined();
+    expect(await boot('trusted')).toEqual({ from: null, another: false });
+    expect(await boot('trusted')).toBeUndefined();
+    expect(await boot('changed')).toEqual({ from: 'trusted', another: false });
+    expect(await boot('changed')).toBeUndefined();
+    const because = ['Secure Boot was on and is off (PCR 7)'];
+    expect(await boot('changed', { because })).toEqual({ from: 'changed', another: false });
+    expect(await boot('changed', { ek: theirs ?? '' })).toEqual({ from: 'changed', another: true });
+    expect(await boot('changed', { ek: theirs ?? '' })).toBeUndefined();
   });
 
   test("whose accepted boot is an older release's gets its policy by the next that is trusted, and no other", async () => {

@@ -11,11 +11,12 @@ import { attestationOf } from '#conductor/model/tpm/attestation-mode.ts';
 import type { BootAttestation } from '#conductor/model/tpm/boot-attestation.ts';
 import { type BootFacts, describeDistrust, judgeBoot } from '#conductor/model/tpm/judge-boot.ts';
 import { makeCredential } from '#conductor/model/tpm/make-credential.ts';
-import { readAttestationKey, readEndorsementKey } from '#conductor/model/tpm/public-area.ts';
+import { readAttestationKey, readEndorsementKey, tpmFingerprint } from '#conductor/model/tpm/public-area.ts';
 import { type PcrValues, verifyQuote } from '#conductor/model/tpm/verify-quote.ts';
 import { noteRefusal } from '#conductor/nodes/boot/note-refusal.ts';
 import { addStrangersHistory } from '#conductor/nodes/node-history.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
+import { attestationEvent } from '#conductor/nodes/tpm/attestation-event.ts';
 import { recordAttestation } from '#conductor/nodes/tpm/tpm-store.ts';
 import { AppError, errorChain } from '#shared/errors/app-error.ts';
 import { isSameSecret } from '#shared/is-same-secret.ts';
@@ -187,19 +188,19 @@ async function keepVerdict(
   const { ekPublic, ekCertificate, akPublic, akUnique } = challenge;
   const attestationKey = { akPublic, akUnique };
   const boot = 'problem' in facts.boot ? undefined : facts.boot.measured;
-  await recordAttestation(
-    db,
-    node.uuid,
-    { ekPublic, ekCertificate, boot, attestationKey, verdict, reasons },
-    { mustBeTrusted },
-  );
-  const because = reasons.length === 0 ? '' : `: ${reasons.join('; ')}`;
   log[verdict === 'changed' ? 'warn' : 'info']({ node: node.uuid, verdict, reasons }, 'boot attested by TPM');
-  await addStrangersHistory(db, {
-    nodeUuid: node.uuid,
-    severity: verdict === 'changed' ? 'ERROR' : 'INFO',
-    eventType: 'attestation',
-    event: `the TPM's statement on this boot: ${verdict}${because}`,
-    conductor: config.conductorName,
+  await db.transaction(async (tx) => {
+    const attested = { ekPublic, ekCertificate, boot, attestationKey, verdict, reasons };
+    const news = await recordAttestation(tx, node.uuid, attested, { mustBeTrusted });
+    const before = news?.from == null || news.from === verdict ? '' : `, and was ${news.from}`;
+    const because = reasons.length === 0 ? '' : `: ${reasons.join('; ')}`;
+    await addStrangersHistory(tx, {
+      nodeUuid: node.uuid,
+      severity: verdict === 'changed' ? 'ERROR' : 'INFO',
+      eventType: 'attestation',
+      event: `the TPM's statement on this boot: ${verdict}${news?.another === true ? '' : before}${because}`,
+      conductor: config.conductorName,
+      ...(news && { notify: attestationEvent({ ...news, verdict, reasons, tpm: tpmFingerprint(ekPublic) }) }),
+    });
   });
 }

@@ -11,6 +11,7 @@ import { showTpm } from '#conductor/model/tpm/show-tpm.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { apiTime } from '#conductor/nodes/node-view.ts';
+import { attestationEvent } from '#conductor/nodes/tpm/attestation-event.ts';
 import { checkTpm } from '#conductor/nodes/tpm/check-tpm.ts';
 import { acceptTpm, findNodeTpm, neverAttested } from '#conductor/nodes/tpm/tpm-store.ts';
 import { ensureSigningKey } from '#conductor/receipts/signing-key-store.ts';
@@ -50,6 +51,7 @@ export function nodeTpmRoutes(app: ApiApp, context: HttpContext): void {
     const { fingerprint, attested_at: attestedAt } = c.req.valid('json');
     const { user, project, ...ids } = c.get('caller');
     const row = await db.transaction(async (tx) => {
+      const before = await findNodeTpm(tx, uuid);
       const accepted = await acceptTpm(tx, uuid, { fingerprint, attestedAt, user: user ?? null });
       await addHistory(tx, {
         nodeUuid: uuid,
@@ -59,6 +61,14 @@ export function nodeTpmRoutes(app: ApiApp, context: HttpContext): void {
         user,
         project,
         ...requestIdsOf(ids),
+        notify: attestationEvent({
+          from: before?.verdict ?? null,
+          verdict: accepted.verdict,
+          reasons: accepted.reasons,
+          tpm: fingerprint,
+          another: false,
+          acceptedBy: accepted.acceptedBy,
+        }),
       });
       return accepted;
     });

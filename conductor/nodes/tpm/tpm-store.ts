@@ -1,4 +1,5 @@
-import { and, eq, sql } from 'drizzle-orm';
+import { isDeepStrictEqual } from 'node:util';
+import { eq, sql } from 'drizzle-orm';
 import type { Queryable, Transaction } from '#conductor/kernel/db/open.ts';
 import type { AgentSessionRow } from '#conductor/kernel/db/schema/agent.ts';
 import { type NodeTpmRow, nodeTpms } from '#conductor/kernel/db/schema/tpm.ts';
@@ -37,17 +38,26 @@ export interface AttestedBoot {
 
 const now = sql`now()`;
 
+/** Difference that a boot has made to what is known of the node's TPM. */
+export interface AttestationNews {
+  /** Verdict before; null = no boot was attested. */
+  readonly from: BootVerdict | null;
+  /** It is said by another TPM than the node's. */
+  readonly another: boolean;
+}
+
 /**
  * Writes a boot down. The node is known from then on by the first TPM that it is seen with, and that TPM's first boot with a
  * log is accepted; what another TPM says is kept beside, and changes nothing.
  * @param mustBeTrusted nothing becomes known by a boot that is not trusted
+ * @returns `undefined`: nothing that people have not been told before
  */
 export async function recordAttestation(
-  db: Queryable,
+  tx: Transaction,
   nodeUuid: string,
   attested: AttestedBoot,
   { mustBeTrusted }: { readonly mustBeTrusted: boolean },
-): Promise<void> {
+): Promise<AttestationNews | undefined> {
   const { ekPublic, ekCertificate = null, boot = null, verdict } = attested;
   const isTrusted = verdict === 'trusted';
   const seen = {
@@ -60,22 +70,28 @@ export async function recordAttestation(
   };
   if (isTrusted || !mustBeTrusted) {
     const first = { nodeUuid, ekPublic, ekCertificate, acceptedBoot: boot, ...seen };
-    const made = await db.insert(nodeTpms).values(first).onConflictDoNothing().returning();
-    if (made.length > 0) return;
+    const made = await tx.insert(nodeTpms).values(first).onConflictDoNothing().returning();
+    if (made.length > 0) return { from: null, another: false };
   }
   const isNode = eq(nodeTpms.nodeUuid, nodeUuid);
+  const [before] = await tx.select().from(nodeTpms).where(isNode).for('update');
+  if (!before) return undefined;
+  if (before.ekPublic !== ekPublic) {
+    const other = { otherEkPublic: ekPublic, otherEkCertificate: ekCertificate, otherBoot: boot, otherAt: now };
+    await tx.update(nodeTpms).set(other).where(isNode);
+    // a stranger may ask with a new one each time
+    return before.otherEkPublic === null ? { from: before.verdict, another: true } : undefined;
+  }
   const accepted = sql`coalesce(${nodeTpms.acceptedBoot}, ${JSON.stringify(boot)}::jsonb)`;
   // an older release has accepted a boot without it; the right side of || counts where both have it
   const policy = isTrusted && boot?.policy !== undefined ? { policy: boot.policy } : {};
   const acceptedBoot = boot === null ? {} : { acceptedBoot: sql`${JSON.stringify(policy)}::jsonb || ${accepted}` };
-  const own = await db
+  await tx
     .update(nodeTpms)
     .set({ ...seen, ...acceptedBoot })
-    .where(and(isNode, eq(nodeTpms.ekPublic, ekPublic)))
-    .returning();
-  if (own.length > 0) return;
-  const other = { otherEkPublic: ekPublic, otherEkCertificate: ekCertificate, otherBoot: boot, otherAt: now };
-  await db.update(nodeTpms).set(other).where(isNode);
+    .where(isNode);
+  const isSame = before.verdict === verdict && isDeepStrictEqual(before.reasons, [...attested.reasons]);
+  return isSame ? undefined : { from: before.verdict, another: false };
 }
 
 /** Name of the person who has accepted a TPM where callers need no login: somebody has, which no first boot does. */
