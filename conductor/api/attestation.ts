@@ -23,6 +23,23 @@ const Measured = z.strictObject({
   programs: z.array(z.string()).meta({ description: 'Authenticode digests of what the firmware has started (PCR 4).' }),
 });
 
+/** Everything that everyone who follows the fleet has of a node's TPM. */
+export const Attestation = z.strictObject({
+  verdict: z.enum(bootVerdicts),
+  reasons: z.array(z.string()),
+  accepted: z.boolean().meta({ description: 'Somebody has accepted the TPM since that boot: its next one is judged.' }),
+  another: z.boolean().meta({ description: 'Another TPM has asked, and nobody has accepted one since.' }),
+});
+
+/** `GET /v1/tpms` */
+export const ListedTpm = Attestation.extend({
+  uuid: z.string().meta({ description: "The node's." }),
+  name: nullableText,
+  fingerprint,
+  attested_at: time,
+}).meta({ id: 'ListedTpm' });
+export type ListedTpmAnswer = Answer<typeof ListedTpm>;
+
 /** A node's TPM, and the newest boot that it stated. */
 export const NodeTpm = z
   .strictObject({

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { Attestation } from '#conductor/api/attestation.ts';
 import { FlowSummary } from '#conductor/api/flows.ts';
 import type { FleetNodeField } from '#conductor/model/fleet-node.ts';
 
@@ -23,6 +24,7 @@ export const FleetNode = z.strictObject({
   image: text.meta({ description: 'Name of the image that is or will be deployed: the last part of its address.' }),
   traits: z.array(z.string()),
   owner: text,
+  attestation: Attestation.nullable().meta({ description: 'null = no boot was attested, or it is not shown to you.' }),
 } satisfies Record<FleetNodeField, z.ZodType>);
 
 /** `data` of `GET /v1/events`, by the kind of event; the board and every other reader get these. */

@@ -48,6 +48,7 @@ export const accessRules: readonly AccessRule[] = [
     ['GET', '/v1/nodes/detail', 'baremetal:node:list', read],
     ['GET', '/v1/fleet', 'baremetal:node:list', read],
     ['GET', '/v1/flows', 'baton:flow:list', ownerReads],
+    ['GET', '/v1/tpms', 'baton:tpm:list', ownerReads],
     ['GET', '/v1/events', 'baton:event:list', read],
     ['GET', '/v1/session', 'baton:session', read],
     ['POST', '/v1/session', 'baton:session', read],

@@ -17,5 +17,6 @@ export const fleetNodeFields = [
   'image',
   'traits',
   'owner',
+  'attestation',
 ] as const;
 export type FleetNodeField = (typeof fleetNodeFields)[number];

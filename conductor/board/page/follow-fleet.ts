@@ -1,6 +1,7 @@
+import type { ListedTpmAnswer } from '#conductor/api/attestation.ts';
 import type { FleetEvents } from '#conductor/api/events.ts';
 import type { FlowSummaryView } from '#conductor/api/flows.ts';
-import { get, getAll, LoginNeeded, NoAnswer } from '#conductor/board/data/ask-api.ts';
+import { get, getAll, LoginNeeded, NoAnswer, Refused } from '#conductor/board/data/ask-api.ts';
 import type { BoardNode } from '#conductor/board/render/render-board.ts';
 import { type FleetNodeField, fleetNodeFields } from '#conductor/model/fleet-node.ts';
 import type { JsonObject } from '#conductor/model/json-object.ts';
@@ -21,7 +22,10 @@ const within: Partial<Record<FleetNodeField, string>> = {
   rack_unit: 'extra',
   image: 'instance_info',
 };
-const fields = fleetNodeFields.map((field) => within[field] ?? field).join();
+const fields = fleetNodeFields
+  .filter((field) => field !== 'attestation') // Ironic's lists have none: a list of its own does
+  .map((field) => within[field] ?? field)
+  .join();
 /** Time without any event after which the stream is taken to be cut: `beat` comes every ten seconds. */
 const silentMs = 40_000;
 
@@ -36,16 +40,20 @@ export interface Fleet {
 }
 
 /** Lists say rack and image where operators have noted them; events name them. */
-type ListedNode = Omit<BoardNode, 'rack' | 'rack_unit' | 'image'> &
+type ListedNode = Omit<BoardNode, 'rack' | 'rack_unit' | 'image' | 'attestation'> &
   Parameters<typeof rackOf>[0] & { readonly instance_info: JsonObject };
 
-function withRack({ properties, extra, instance_info: instance, ...node }: ListedNode): BoardNode {
+function toBoardNode(
+  { properties, extra, instance_info: instance, ...node }: ListedNode,
+  attestation: BoardNode['attestation'],
+): BoardNode {
   const noted = { properties, extra };
   return {
     ...node,
     rack: rackOf(noted) ?? null,
     rack_unit: rackUnitOf(noted) ?? null,
     image: imageNameOf({ instance_info: instance }) ?? null,
+    attestation,
   };
 }
 
@@ -144,15 +152,32 @@ export function followFleet(
 /** Reads the lists again; of a fleet that nothing is known of yet, each page is worth seeing. */
 async function readLists(fleet: Fleet, onPage: () => void): Promise<void> {
   const showPage = (page: readonly ListedNode[]): void => {
-    for (const node of page) fleet.nodes.set(node.uuid, withRack(node));
+    for (const node of page) fleet.nodes.set(node.uuid, toBoardNode(node, null));
     onPage();
   };
-  const [nodes, flows] = await Promise.all([
+  const [nodes, flows, tpms] = await Promise.all([
     getAll<ListedNode>(`v1/nodes?fields=${fields}`, 'nodes', fleet.isKnown ? undefined : showPage),
     getAll<FlowSummaryView>('v1/flows', 'flows'),
+    readTpms(),
   ]);
-  fleet.nodes = new Map(nodes.map((node) => [node.uuid, withRack(node)]));
+  fleet.nodes = new Map(nodes.map((node) => [node.uuid, toBoardNode(node, tpms.get(node.uuid) ?? null)]));
   fleet.flows = new Map(flows.map((flow) => [flow.uuid, flow]));
+}
+
+async function readTpms(): Promise<ReadonlyMap<string, NonNullable<BoardNode['attestation']>>> {
+  try {
+    const tpms = await getAll<ListedTpmAnswer>('v1/tpms', 'tpms');
+    return new Map(
+      tpms.map(({ uuid, verdict, reasons, accepted, another }) => [
+        uuid,
+        { verdict, reasons: [...reasons], accepted, another },
+      ]),
+    );
+  } catch (error) {
+    // a conductor of the release before has no such list
+    if (error instanceof Refused && error.status === 404) return new Map();
+    throw error;
+  }
 }
 
 function forget({ nodes, flows }: Fleet, kind: string, uuid: string): string | undefined {

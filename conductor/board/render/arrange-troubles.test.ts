@@ -307,3 +307,30 @@ test('nodes that rest since a restore are one line, with the words by which they
   expect(text).toContain('Adopt as it runs… Manage as it is…');
   expect(text).toContain('In maintenance: 1 n3');
 });
+
+test('machines that are not as they were accepted are one trouble, until somebody accepts them or their flow says it', () => {
+  const changed = { verdict: 'changed' as const, accepted: false, another: false };
+  const reasons = (version: string) => [`the firmware changed 1.2 → ${version} (PCR 0)`];
+  const nodes = [
+    node('n1', { attestation: { ...changed, reasons: reasons('1.3') } }),
+    node('n2', { attestation: { ...changed, reasons: reasons('1.4') } }),
+    node('n3', { attestation: { ...changed, reasons: reasons('1.3'), accepted: true } }),
+    node('n4', { attestation: { ...changed, reasons: reasons('1.3') } }),
+    node('n5', { attestation: { ...changed, verdict: 'unknown', reasons: ['iPXE does not measure what it loads'] } }),
+    node('n6', { attestation: { verdict: 'trusted', reasons: [], accepted: false, another: true } }),
+  ];
+  const refused = flow('n4', { status: 'failed', code: 'boot_not_trusted', reason: 'the boot is not trusted' });
+  const troubles = arrangeTroubles([refused, flow('n1')], fleetOf(...nodes));
+  expect(troubles.map(({ status, rows }) => [status, rows.map((row) => row.node?.name)])).toEqual([
+    ['distrusted', ['n1', 'n2']],
+    ['failed', ['n4']],
+    ['distrusted', ['n6']],
+    ['retrying', ['n1']],
+  ]);
+  const text = renderAttention(picture([], nodes.slice(0, 2)), now)
+    .map(textOf)
+    .join(' ');
+  expect(text).toContain('≠ not trusted 2 nodes in r7 n1 n2 attestation');
+  expect(text).toContain('the newest boot is not trusted (changed): the firmware changed 1.2 → 1.3 (PCR 0)');
+  expect(troubles.filter(({ status }) => status === 'distrusted').flatMap(buttonsFor)).toEqual([]);
+});

@@ -1,4 +1,5 @@
 import type { FlowSummaryView } from '#conductor/api/flows.ts';
+import { describeDistrust } from '#conductor/board/render/describe-attestation.ts';
 import { naturalKey } from '#conductor/board/render/fleet-columns.ts';
 import { statusOf } from '#conductor/board/render/node-status.ts';
 import { type BoardNode, type BoardRow, isIll, nameOf, uuidOf } from '#conductor/board/render/render-board.ts';
@@ -18,11 +19,23 @@ export interface Trouble {
   /** The ones that give up soonest first, then the oldest, then in the order of their names. */
   readonly rows: readonly BoardRow[];
 }
-/** `error`: a node that rests, with what went wrong with it last; `critical`, `warning`: its health by its BMC. */
-export type TroubleStatus = FlowSummaryView['status'] | 'error' | 'critical' | 'warning';
+/**
+ * `error`: a node that rests, with what went wrong with it last; `critical`, `warning`: its health by its BMC; `distrusted`:
+ * its newest boot, or another TPM in its place.
+ */
+export type TroubleStatus = FlowSummaryView['status'] | 'error' | 'critical' | 'warning' | 'distrusted';
 
 /** Statuses in the order in which they are shown: failed, about to fail, waiting for the operator; a warning stops nothing. */
-const worst: readonly TroubleStatus[] = ['failed', 'critical', 'retrying', 'slow', 'held', 'error', 'warning'];
+const worst: readonly TroubleStatus[] = [
+  'failed',
+  'distrusted',
+  'critical',
+  'retrying',
+  'slow',
+  'held',
+  'error',
+  'warning',
+];
 
 /** Where a node with an error rests because of it; elsewhere it is a memory. */
 const broken = /failed|error|enroll/;
@@ -40,7 +53,8 @@ interface Found {
  * addresses that each node has for itself, as BMCs', one is like the other. What an operator has aborted is no trouble. Pure.
  */
 export function arrangeTroubles(flows: Iterable<FlowSummaryView>, nodes: ReadonlyMap<string, BoardNode>): Trouble[] {
-  const found = [...findTroubles(flows, nodes), ...findIll(nodes)];
+  const allFlows = [...flows]; // the fleet's are read once
+  const found = [...findTroubles(allFlows, nodes), ...findIll(nodes), ...findDistrusted(allFlows, nodes)];
   const shared = findShared(found);
   const groups = Map.groupBy(found, (each) => keyOf(identify(each, shared)));
   const troubles = [...groups].map(([key, all]): Trouble => {
@@ -108,6 +122,17 @@ function findIll(nodes: ReadonlyMap<string, BoardNode>): Found[] {
     const row: BoardRow = { flow: undefined, node };
     const reason = isCritical ? 'the BMC says that its health is critical' : 'the BMC warns of its health';
     return [{ row, status: isCritical ? 'critical' : 'warning', doing: node.provision_state, reason }];
+  });
+}
+
+/** Finds the nodes whose machines are not as they were accepted, whatever they do. */
+function findDistrusted(flows: readonly FlowSummaryView[], nodes: ReadonlyMap<string, BoardNode>): Found[] {
+  // a flow that has failed by it says the same
+  const refused = new Set(flows.filter(({ code }) => code === 'boot_not_trusted').map(({ node_uuid: uuid }) => uuid));
+  return [...nodes.values()].flatMap((node): Found[] => {
+    const reason = describeDistrust(node);
+    if (reason === undefined || refused.has(node.uuid)) return [];
+    return [{ row: { flow: undefined, node }, status: 'distrusted', doing: 'attestation', reason }];
   });
 }
 

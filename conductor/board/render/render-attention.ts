@@ -49,6 +49,7 @@ const shapes: Readonly<Record<TroubleStatus, { readonly shape: string; readonly 
   error: { shape: '✖', words: 'error' },
   critical: { shape: '✖', words: 'critical health' },
   warning: { shape: '⚠', words: 'health warning' },
+  distrusted: { shape: '≠', words: 'not trusted' },
   waiting: nodeStatuses.working,
   working: nodeStatuses.working,
 };

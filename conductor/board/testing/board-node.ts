@@ -19,5 +19,6 @@ export const boardNode = (changes: Partial<BoardNode> = {}): BoardNode => ({
   rack_unit: null,
   image: null,
   traits: [],
+  attestation: null,
   ...changes,
 });

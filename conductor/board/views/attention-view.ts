@@ -6,6 +6,7 @@ import { reasonOf } from '#conductor/board/page/ask-first.ts';
 import type { View, ViewButton, Viewer } from '#conductor/board/page/show-view.ts';
 import { arrangeTroubles, listAborted, type Trouble } from '#conductor/board/render/arrange-troubles.ts';
 import { actionsForRows, type FleetAction } from '#conductor/board/render/board-actions.ts';
+import { adviseOnDistrust } from '#conductor/board/render/describe-attestation.ts';
 import { type OtherTrouble, renderAttention } from '#conductor/board/render/render-attention.ts';
 import type { ListedAllocation, ListedConductor } from '#conductor/board/render/render-lists.ts';
 import { readActions } from '#conductor/board/views/site-view.ts';
@@ -63,6 +64,8 @@ const again: readonly (readonly [failed: RegExp, title: string])[] = [
 
 /** Lists the buttons for what may be done with its nodes. Pure. */
 export function buttonsFor({ key, status, rows }: Trouble): readonly ViewButton[] {
+  // it is looked at and accepted by command; nothing that the board does would help
+  if (status === 'distrusted') return [];
   const isOver = status === 'failed' || status === 'error';
   const [first] = rows;
   const kind = first?.flow?.kind ?? first?.node?.provision_state ?? '';
@@ -89,7 +92,8 @@ export function buttonsFor({ key, status, rows }: Trouble): readonly ViewButton[
 /** Reads the advice that the conductor has for the first node of each. */
 async function readAdvice(troubles: readonly Trouble[]): Promise<ReadonlyMap<string, string>> {
   const found = new Map<string, string>();
-  const read = async ({ key, rows: [first] }: Trouble): Promise<void> => {
+  const read = async ({ key, status, rows: [first] }: Trouble): Promise<void> => {
+    if (status === 'distrusted' && first?.node) found.set(key, adviseOnDistrust(first.node));
     if (!first?.flow) return;
     const flow = await find<FlowView>(`v1/nodes/${first.flow.node_uuid}/flow`).catch((error: unknown) => {
       // no advice is none that could be wrong

@@ -5,6 +5,7 @@ import { type KnownNodes, readNodes } from '#conductor/flows/watch/read-changed-
 import type { Database } from '#conductor/kernel/db/open.ts';
 import { rowsOf } from '#conductor/kernel/db/query/statement.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
+import { nodeTpms } from '#conductor/kernel/db/schema/tpm.ts';
 import { fleetNodeFields } from '#conductor/model/fleet-node.ts';
 import { imageNameOf, rackUnitOf } from '#conductor/model/node-words.ts';
 import * as fc from '#test/fuzz/fast-check.ts';
@@ -103,6 +104,36 @@ test('only what was written since is fetched', async () => {
   // the same object: it was not read again
   expect(after.subjects.get(second)).toBe(before.subjects.get(second));
   expect(after.readAllAt).toBe(before.readAllAt);
+});
+
+test('a verdict that changes is read, though nothing writes the node, and so are its acceptance and another TPM', async () => {
+  const { db } = database;
+  await db.delete(nodes);
+  await db.insert(nodes).values(uuids.map((uuid) => ({ uuid, ...blank })));
+  const [first = ''] = uuids;
+  let known = await readNodes(db, undefined);
+  const readAllAt = known.readAllAt;
+  const attestation = async (): Promise<unknown> => {
+    known = await readNodes(db, known);
+    return FleetNode.parse(JSON.parse(known.subjects.get(first)?.body ?? '')).attestation;
+  };
+  expect(await attestation()).toBeNull();
+  const at = (minute: number) => new Date(Date.UTC(2026, 10, 30, 10, minute));
+  const times = { seenAt: at(0), acceptedAt: at(0) };
+  await db.insert(nodeTpms).values({ nodeUuid: first, ekPublic: '', verdict: 'trusted', reasons: [], ...times });
+  const trusted = { verdict: 'trusted', reasons: [], accepted: false, another: false };
+  expect(await attestation()).toEqual(trusted);
+  const reasons = ['the firmware changed (PCR 0)'];
+  await db.update(nodeTpms).set({ verdict: 'changed', reasons, seenAt: at(1) });
+  const changed = { ...trusted, verdict: 'changed', reasons };
+  expect(await attestation()).toEqual(changed);
+  await db.update(nodeTpms).set({ acceptedBy: 'ada', acceptedAt: at(2) });
+  expect(await attestation()).toEqual({ ...changed, accepted: true });
+  await db.update(nodeTpms).set({ otherEkPublic: '', otherAt: at(3) });
+  expect(await attestation()).toEqual({ ...changed, accepted: true, another: true });
+  await db.update(nodeTpms).set({ acceptedAt: at(4) });
+  expect(await attestation()).toEqual({ ...changed, accepted: true });
+  expect(known.readAllAt, 'all the others were left alone').toBe(readAllAt);
 });
 
 test('a node is read as its event describes it, with all the fields that lists are asked for', async () => {

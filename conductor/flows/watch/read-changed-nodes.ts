@@ -5,8 +5,10 @@ import type { Queryable } from '#conductor/kernel/db/open.ts';
 import { rowsOf } from '#conductor/kernel/db/query/statement.ts';
 import { nodes } from '#conductor/kernel/db/schema/node.ts';
 import { nodeTraits } from '#conductor/kernel/db/schema/node-parts.ts';
+import { nodeTpms } from '#conductor/kernel/db/schema/tpm.ts';
 import { type FleetNodeField, fleetNodeFields } from '#conductor/model/fleet-node.ts';
 import { imageNamePattern } from '#conductor/model/node-words.ts';
+import { attestationOfNode } from '#conductor/nodes/tpm/attestation-summary.ts';
 
 /** Subject of an event in the stream, as it is now; applying it twice does no harm. */
 export interface Subject {
@@ -65,18 +67,25 @@ const computed: Partial<Record<FleetNodeField, SQL>> = {
   rack_unit: sql`coalesce(${unitColumn})`,
   image: imageColumn,
   traits: traitsColumn,
+  attestation: attestationOfNode,
 };
 const columns = sql.join(
   fleetNodeFields.map((field) => sql`${computed[field] ?? sql.identifier(field)} as ${sql.identifier(field)}`),
   sql`, `,
 );
 
+/** Condition that the node's row, or that of its TPM, was written by one of the youngest transactions. */
+function isWritten(since: SQL): SQL {
+  return sql`(age(${nodes}.xmin) <= ${since} or ${nodes.uuid} in (
+    select ${nodeTpms.nodeUuid} from ${nodeTpms} where age(${nodeTpms}.xmin) <= ${since}))`;
+}
+
 /** Whatever a comparison by transactions might overlook is found then. */
 const readAllEveryMs = 60_000;
 
 /**
- * Reads all nodes, of which only those are fetched whose rows have been written since the last read: PostgreSQL keeps in
- * `xmin` which transaction wrote a row. A row that has gone shows in their number, and all are read again.
+ * Reads all nodes, of which only those are fetched whose rows, or whose TPMs', have been written since the last read:
+ * PostgreSQL keeps in `xmin` which transaction wrote a row. A row that has gone shows in their number, and all are read again.
  */
 export async function readNodes(db: Queryable, known: KnownNodes | undefined): Promise<KnownNodes> {
   const isRecent = known && performance.now() - known.readAllAt < readAllEveryMs;
@@ -101,7 +110,7 @@ async function readSince(
         select now.*, case when changed.uuid is null then null else to_jsonb(changed) end as node
         from now left join (
           select ${columns}, lessee
-          from ${nodes} where ${known ? sql`age(xmin) <= ${since}` : sql`true`}
+          from ${nodes} where ${known ? isWritten(since) : sql`true`}
         ) changed on true`),
     ),
   );

@@ -174,7 +174,9 @@ function eventFor({ before, now }: Change, project: string | undefined): string 
     return render('gone', undefined, dataOf('gone', { kind: now.kind, uuid: now.uuid }));
   }
   const isLessee = now.kind === 'node' && project !== undefined && now.owner !== project;
-  const body = isLessee ? JSON.stringify({ ...(JSON.parse(now.body) as object), last_error: null }) : now.body;
+  const body = isLessee
+    ? JSON.stringify({ ...(JSON.parse(now.body) as object), last_error: null, attestation: null })
+    : now.body;
   return render(now.kind, undefined, body);
 }
 

@@ -7,6 +7,7 @@ import { createApp } from '#conductor/http/app.ts';
 import { listen } from '#conductor/http/listen.ts';
 import { openEventStream } from '#conductor/http/nodes/event-stream.ts';
 import { openApiCaller } from '#conductor/kernel/caller.ts';
+import { nodeTpms } from '#conductor/kernel/db/schema/tpm.ts';
 import { fleetNodeFields } from '#conductor/model/fleet-node.ts';
 import { waitUntil } from '#test/lab/wait-until.ts';
 import { openTestApi, type TestApi } from '#test/support/test-api.ts';
@@ -110,6 +111,22 @@ test('a node’s event says its rack and traits, too, when they change', async (
   await isPlaced('r<1>', 'CUSTOM_A', 'CUSTOM_B');
   expect(admin.seen.map(({ event }) => event)).not.toContain('reload');
   await admin.close();
+});
+
+test('a verdict on a boot comes to the owner, and to no lessee', async () => {
+  const uuid = await enrol('attested', 'ours');
+  await asAdmin('PATCH', '/v1/nodes/attested', [{ op: 'add', path: '/lessee', value: 'theirs' }]);
+  const [ours, theirs] = [await follow('ours'), await follow('theirs')];
+  await Promise.all([ours, theirs].map((each) => each.until(({ event }) => event === 'hello')));
+  const reasons = ['Secure Boot was on and is off (PCR 7)'];
+  await api.context.db.insert(nodeTpms).values({ nodeUuid: uuid, ekPublic: '', verdict: 'changed', reasons });
+  const attestation = { verdict: 'changed', reasons, accepted: false, another: false };
+  const isAttested = ({ data }: Event) => data['uuid'] === uuid && data['attestation'] !== null;
+  expect((await ours.until(isAttested)).data['attestation']).toEqual(attestation);
+  await maintain('attested', 'later');
+  await theirs.until(isNode(uuid, 'later'));
+  expect(theirs.seen.filter(isAttested)).toEqual([]);
+  await Promise.all([ours.close(), theirs.close()]);
 });
 
 test('changes come as states, to whom they are visible, and resume at another conductor', async () => {

@@ -1,17 +1,21 @@
-import { AcceptedTpm, NodeTpm, type NodeTpmAnswer } from '#conductor/api/attestation.ts';
+import { z } from 'zod';
+import { AcceptedTpm, ListedTpm, NodeTpm, type NodeTpmAnswer } from '#conductor/api/attestation.ts';
+import { pageOf } from '#conductor/api/values.ts';
 import type { HttpContext } from '#conductor/http/routing/context.ts';
 import { type ApiApp, answers, routesOf } from '#conductor/http/routing/define-routes.ts';
+import { nextPage, parsePaging } from '#conductor/http/routing/list-queries.ts';
 import type { NodeTpmRow } from '#conductor/kernel/db/schema/tpm.ts';
 import { attestationKeyPayloadType, sealEnvelope } from '#conductor/model/receipts/envelope.ts';
 import { requestIdsOf } from '#conductor/model/request-ids.ts';
 import type { AttestationKeyRecord } from '#conductor/model/tpm/boot-attestation.ts';
 import type { MeasuredBoot } from '#conductor/model/tpm/measured-boot.ts';
-import { readAttestationKey } from '#conductor/model/tpm/public-area.ts';
+import { readAttestationKey, tpmFingerprint } from '#conductor/model/tpm/public-area.ts';
 import { showTpm } from '#conductor/model/tpm/show-tpm.ts';
 import { addHistory } from '#conductor/nodes/node-history.ts';
 import { getNode } from '#conductor/nodes/node-store.ts';
 import { apiTime } from '#conductor/nodes/node-view.ts';
 import { attestationEvent } from '#conductor/nodes/tpm/attestation-event.ts';
+import { listAttestations } from '#conductor/nodes/tpm/attestation-summary.ts';
 import { checkTpm } from '#conductor/nodes/tpm/check-tpm.ts';
 import { acceptTpm, findNodeTpm, neverAttested } from '#conductor/nodes/tpm/tpm-store.ts';
 import { ensureSigningKey } from '#conductor/receipts/signing-key-store.ts';
@@ -22,6 +26,19 @@ const show = route.get(
   '/v1/nodes/{node}/tpm',
   "Show the node's TPM, and what its newest boot has proved",
   answers(200, 'TPM, verdict and measurements', NodeTpm),
+);
+
+const listPath = '/v1/tpms';
+const list = route.get(
+  listPath,
+  'List the nodes whose TPM is known, with the verdict on its newest boot',
+  answers(200, 'verdicts', pageOf('tpms', ListedTpm)),
+  {
+    query: z.strictObject({
+      limit: z.string().optional(),
+      marker: z.string().optional().describe('uuid of the last one of the page before'),
+    }),
+  },
 );
 
 const accept = route.put(
@@ -35,9 +52,22 @@ const accept = route.put(
   },
 );
 
-/** `/v1/nodes/{node}/tpm`: Baton's own. */
+/** `/v1/nodes/{node}/tpm` and `/v1/tpms`: Baton's own. */
 export function nodeTpmRoutes(app: ApiApp, context: HttpContext): void {
   const { db, config } = context;
+
+  app.openapi(list, async (c) => {
+    const paging = parsePaging(c.req.valid('query'));
+    const rows = await listAttestations(db, { owner: c.get('caller').project }, paging);
+    const tpms = rows.map(({ uuid, name, ekPublic, seenAt, summary }) => ({
+      uuid,
+      name,
+      fingerprint: tpmFingerprint(ekPublic),
+      attested_at: apiTime(seenAt),
+      ...summary,
+    }));
+    return c.json({ tpms, ...nextPage(c, listPath, paging, rows) });
+  });
 
   app.openapi(show, async (c) => {
     const { uuid } = await getNode(db, c.req.valid('param').node);

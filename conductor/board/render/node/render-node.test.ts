@@ -298,3 +298,18 @@ test('a step that an operator aborted is no failure', () => {
   expect(shown('aborted')).not.toContain('bar failed');
   expect(shown('failed')).toContain('bar failed');
 });
+
+test('a machine that is not as it was accepted has a card with the words and the commands, whatever it does', () => {
+  const about = (attestation: typeof node.attestation) =>
+    textOf(renderTab('now', { ...rest, node: boardNode({ ...node, attestation }) }, now));
+  const reasons = ['Secure Boot was on and is off (PCR 7)'];
+  const changed = about({ verdict: 'changed', reasons, accepted: false, another: false });
+  expect(changed).toContain('≠ not trusted attestation the newest boot is not trusted (changed): Secure Boot was on');
+  expect(changed).toContain('baton tpm accept n1 FINGERPRINT');
+  const accepted = about({ verdict: 'changed', reasons, accepted: true, another: false });
+  expect(accepted).not.toContain('not trusted');
+  expect(accepted).toContain(`boot changed, accepted since: ${reasons[0]}`);
+  expect(about({ verdict: 'trusted', reasons: [], accepted: false, another: false })).toContain('boot trusted');
+  expect(about({ verdict: 'trusted', reasons: [], accepted: false, another: true })).toContain('another TPM than its');
+  expect(about(null)).not.toContain('boot');
+});

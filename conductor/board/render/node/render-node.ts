@@ -2,6 +2,7 @@ import type { FlowView } from '#conductor/api/flows.ts';
 import type { ArchivedFile } from '#conductor/board/data/read-archive.ts';
 import { actionsFor, type BoardAction, primaryAction, type Subject } from '#conductor/board/render/board-actions.ts';
 import { formatMoment } from '#conductor/board/render/clock.ts';
+import { adviseOnDistrust, describeDistrust, describeVerdict } from '#conductor/board/render/describe-attestation.ts';
 import { foreign, type Html, html, joined, nothing, renderTime } from '#conductor/board/render/html.ts';
 import { drawRate, type RateSample } from '#conductor/board/render/node/draw-rate.ts';
 import { renderTimeline } from '#conductor/board/render/node/draw-timeline.ts';
@@ -128,7 +129,7 @@ function renderOpened(tab: NodeTab, picture: NodePicture, now: Date): Html {
 function renderNow(picture: NodePicture, now: Date): Html {
   const { node, flow, hardware, history } = picture;
   const words = causesOf(picture);
-  return html`${renderCause(picture, words)}<div class="columns"><section aria-label="What is done">${flow ? renderFlow(flow, picture, { now, words }) : html`<h3>Done so far</h3><p class="fact">Nothing was done with it yet.</p>`}
+  return html`${renderCause(picture, words)}${renderDistrust(node)}<div class="columns"><section aria-label="What is done">${flow ? renderFlow(flow, picture, { now, words }) : html`<h3>Done so far</h3><p class="fact">Nothing was done with it yet.</p>`}
     ${history.length > 0 && html`<h3>Lately</h3><ol class="history">${history.slice(0, latest).map(renderLine)}</ol>`}</section>
     <aside aria-label="About the node">${renderPlace(node)}${renderHardwareFacts(hardware)}</aside></div>`;
 }
@@ -171,6 +172,14 @@ function renderCause({ node, row, subject, flow, mayChange }: NodePicture, words
     <p class="buttons">${mayChange && action && html`<button type="button" class="primary" id="cause-${first}" data-action="${first}">${action.title}</button>`} ${log}</p></section>`;
 }
 
+/** A card of its own: it stays beside whatever the node does, until somebody has accepted it. */
+function renderDistrust(node: BoardNode): Html {
+  const distrust = describeDistrust(node);
+  if (distrust === undefined) return nothing;
+  return html`<section class="cause failed" aria-label="Attestation"><h3><span class="status distrusted">≠ not trusted</span> <span>attestation</span></h3>
+    <p class="words">${renderWords(distrust)}</p><p class="advice">${renderWords(adviseOnDistrust(node))}</p></section>`;
+}
+
 function renderFlow(
   flow: FlowView,
   { mayChange, rates }: NodePicture,
@@ -198,6 +207,7 @@ function renderPlace(node: BoardNode): Html {
     driver,
     group,
     traits: traits.join(', '),
+    boot: describeVerdict(node) ?? null,
   };
   const rows = Object.entries(facts).map(
     ([name, value]) => value !== null && value !== '' && html`<dt>${name}</dt><dd>${foreign(value)}</dd>`,
