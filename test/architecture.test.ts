@@ -83,6 +83,38 @@ describe('imports', () => {
     ).toEqual([]);
   });
 
+  test('what rehearses an action reaches nothing that could touch a machine, a switch or the database', () => {
+    const bySource = new Map(sources.map((source) => [source.path, source]));
+    const reached = new Set<string>();
+    const reach = (path: string): void => {
+      if (reached.has(path)) return;
+      reached.add(path);
+      for (const name of bySource.get(path)?.imports ?? []) reach(name);
+    };
+    reach('conductor/sites/rehearsal/apart/rehearsal-thread.ts');
+    expect(reached.size).toBeGreaterThan(20);
+    const pure = ['conductor/model', 'conductor/sites/rehearsal', 'conductor/sites/strategy', 'shared/errors'];
+    expect([...reached].filter((name) => !within(name, pure)).sort()).toEqual([
+      'conductor/sites/actions/settle-run.ts',
+      'node:util',
+      'node:worker_threads',
+      'shared/url-logins.ts',
+      'shared/words.ts',
+    ]);
+    // nor does what reads for it name any of the acts
+    const acts = (name: string) =>
+      within(name, [
+        'conductor/drivers',
+        'conductor/networks',
+        'conductor/cluster',
+        'conductor/agents',
+        'shared/process',
+      ]) ||
+      /^conductor\/sites\/nodes\/(act-on|advance|deploy|enrol|relabel|verify)-nodes?\.ts$/.test(name) ||
+      /^(node:(net|http|https|tls|dgram|child_process|fs)|undici|ssh2)/.test(name);
+    expect(offences(({ path }) => path.startsWith('conductor/sites/rehearsal/'), acts)).toEqual([]);
+  });
+
   test('processes are started in one place', () => {
     const starts = offences(
       ({ path }) => path !== 'shared/process/run.ts',

@@ -56,6 +56,8 @@ const fault = {
   path: z.string().exactOptional().meta({ description: 'Within the document: data.groups[2].critical.' }),
 };
 
+export const siteFault = z.strictObject(fault);
+
 export const ActionValidation = z
   .strictObject({
     ...fault,
@@ -115,7 +117,7 @@ export const ActionNode = z
   .meta({ id: 'ActionNode' });
 export type ActionNodeAnswer = Answer<typeof ActionNode>;
 
-const actionName = z.enum([
+export const actionName = z.enum([
   'deploy_site',
   'update_site',
   'redeploy_server',
@@ -179,7 +181,7 @@ export const ActionDryRun = z
         members: z.array(z.string()),
       }),
     ),
-    validations: z.array(z.strictObject(fault)),
+    validations: z.array(siteFault),
     nodes: z.array(TeardownNode).exactOptional(),
     remarks: z.array(z.string()).exactOptional(),
     refused: z.string().exactOptional().meta({ description: 'Why the action can only fail, and would be refused.' }),

@@ -42,6 +42,7 @@ import { actionCommands } from '#conductor/cli/sites/action-commands.ts';
 import { credentialCommands } from '#conductor/cli/sites/credential-commands.ts';
 import { pluginCommands } from '#conductor/cli/sites/plugin-commands.ts';
 import { receiptCommands } from '#conductor/cli/sites/receipt-commands.ts';
+import { rehearseCommand } from '#conductor/cli/sites/rehearse-command.ts';
 import { siteCommands, siteGroupsCommand } from '#conductor/cli/sites/site-commands.ts';
 import { siteRevisionCommands } from '#conductor/cli/sites/site-revision-commands.ts';
 import { teardownCommands } from '#conductor/cli/sites/teardown-commands.ts';
@@ -151,7 +152,14 @@ const groups: readonly CommandGroup[] = [
   { title: 'Change the state of nodes', commands: [...stateCommands, ...flowCommands] },
   {
     title: 'Sites',
-    commands: [...siteCommands, ...siteRevisionCommands, siteGroupsCommand, ...actionCommands, ...pluginCommands],
+    commands: [
+      ...siteCommands,
+      ...siteRevisionCommands,
+      siteGroupsCommand,
+      rehearseCommand,
+      ...actionCommands,
+      ...pluginCommands,
+    ],
   },
   { title: 'Tear down', commands: [...teardownCommands, ...receiptCommands] },
   {

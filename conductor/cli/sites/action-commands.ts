@@ -6,14 +6,13 @@ import {
   type CommandContext,
   type CommandInput,
   flagOption,
-  listOption,
   numberOption,
   pathOperand,
   textOption,
 } from '#conductor/cli/shell/command.ts';
 import { cell, describeForCli, print, table, tableFor } from '#conductor/cli/shell/print.ts';
 import { printable } from '#conductor/cli/shell/screen.ts';
-import { usageError } from '#conductor/cli/shell/usage-error.ts';
+import { readParameters } from '#conductor/cli/sites/action-parameters.ts';
 import {
   actionsPath,
   actionWaitOptions,
@@ -27,31 +26,6 @@ import {
 import { renderAction } from '#conductor/cli/sites/render-action.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 import { didYouMean, nameSome } from '#shared/words.ts';
-
-/**
- * `target_nodes=n1,n2`, `continue-on-fail=true`: the conductor knows which there are.
- * @throws AppError `invalid_argument` for one that is given twice: which of the two is meant is nobody's to guess
- */
-function readParameters(input: CommandInput): Record<string, unknown> {
-  const parameters: Record<string, unknown> = {};
-  const give = (option: string, key: string, value: unknown): void => {
-    if (Object.hasOwn(parameters, key)) {
-      const lists = key === 'target_nodes' || key === 'server-name';
-      throw usageError(`${option}: given twice; ${lists ? `${key}=n1,n2 names several` : 'give it once'}`);
-    }
-    parameters[key] = value;
-  };
-  for (const text of listOption(input, 'param')) {
-    const [, key = '', value = ''] = /^([^=]+)=([\s\S]*)$/.exec(text) ?? [];
-    if (key === '') throw usageError(`--param ${text}: it must be NAME=VALUE, target_nodes=n1,n2`);
-    give(`--param ${key}`, key, value);
-  }
-  if (flagOption(input, 'allow-intermediate-commits')) {
-    give('--allow-intermediate-commits', 'allow-intermediate-commits', true);
-  }
-  if (flagOption(input, 'dry-run')) give('--dry-run', 'dry_run', true);
-  return parameters;
-}
 
 /** @throws AppError `conflict` when the action would be refused */
 async function printDryRun(context: CommandContext, input: CommandInput, made: ActionDryRun): Promise<void> {

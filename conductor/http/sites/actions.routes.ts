@@ -7,6 +7,7 @@ import {
   ActionValidation,
   SiteStatuses,
 } from '#conductor/api/actions.ts';
+import { ActionRehearsal } from '#conductor/api/rehearsal.ts';
 import { getAction, listActions } from '#conductor/flows/site-actions/action-store.ts';
 import type { HttpContext } from '#conductor/http/routing/context.ts';
 import {
@@ -33,6 +34,7 @@ import {
 } from '#conductor/sites/actions/view-action.ts';
 import { viewActionNodes } from '#conductor/sites/actions/view-groups.ts';
 import { viewTeardownPlan } from '#conductor/sites/actions/view-teardown-plan.ts';
+import { rehearseAction } from '#conductor/sites/rehearsal/rehearse-action.ts';
 import { AppError } from '#shared/errors/app-error.ts';
 
 const route = routesOf('site actions');
@@ -60,18 +62,44 @@ const ActionRequest = z.strictObject({
   parameters: z.record(z.string(), z.unknown(), { error: 'must be an object' }).nullish(),
 });
 
+const mostRuns = 1000;
+const largestSeed = 2 ** 32 - 1;
+const defaultRehearsal = { runs: 100, seed: 1, fail: [] } as const;
+
+function wholeNumber(least: number, most: number, error: string) {
+  return z
+    .string()
+    .regex(/^\d{1,10}$/, error)
+    .transform(Number)
+    .refine((value) => value >= least && value <= most, { error })
+    .optional();
+}
+
 const create = route.post(
   path,
   'Start a site action: deploy_site, update_site, redeploy_server, teardown_server, relabel_nodes, verify_site',
   {
     ...answers(
       200,
-      'dry_run: the groups in their order with their nodes, of a teardown each step and disk; nothing is started',
-      ActionDryRun,
+      'dry_run: the groups in their order with their nodes, of a teardown each step and disk; rehearse: what the action would come to on the nodes as they are now. Nothing is started',
+      z.union([ActionDryRun, ActionRehearsal]),
     ),
     ...answers(201, 'the action, and its address in Location', Action),
   },
-  { limits: 'usual', body: ActionRequest, query: airshipQuery({ 'allow-intermediate-commits': queryFlag }) },
+  {
+    limits: 'usual',
+    body: ActionRequest,
+    query: airshipQuery({
+      'allow-intermediate-commits': queryFlag,
+      rehearse: queryFlag,
+      runs: wholeNumber(1, mostRuns, `must be a whole number, 1 to ${mostRuns}: how often it is rehearsed (100)`),
+      seed: wholeNumber(0, largestSeed, `must be a whole number, 0 to ${largestSeed}: what chance is drawn from (1)`),
+      fail: z
+        .union([z.string().transform((text) => [text]), z.array(z.string())])
+        .optional()
+        .describe('NODE@STEP, or a share of all nodes: 5%'),
+    }),
+  },
 );
 
 const list = route.get(
@@ -152,6 +180,12 @@ const siteStatuses = route.get(
   { query: airshipQuery({ filters: airshipList }) },
 );
 
+/** Refuses what only a rehearsal follows: who gives it means one. */
+function requireNoRehearsal(given: Readonly<Record<string, unknown>>): void {
+  const key = Object.keys(given).find((each) => given[each] !== undefined);
+  if (key !== undefined) throw new AppError('invalid_argument', `${key}: it goes with rehearse=true`);
+}
+
 /** Refuses any try but the first: steps run once here, while Shipyard numbers tries from 1. */
 function requireFirstTry(given: string | undefined): void {
   if (given === undefined || given === '1') return;
@@ -165,13 +199,21 @@ export function actionRoutes(app: ApiApp, context: HttpContext): void {
   app.openapi(create, async (c) => {
     const { name, parameters } = c.req.valid('json');
     const marker = c.req.header('X-Context-Marker');
-    const made = await createAction(context, {
+    const { rehearse, runs, seed, fail, ...query } = c.req.valid('query');
+    const request = {
       name,
       parameters: parameters ?? {},
-      allowIntermediateCommits: c.req.valid('query')['allow-intermediate-commits'],
+      allowIntermediateCommits: query['allow-intermediate-commits'],
       ...(marker !== undefined && isUuid(marker) ? { contextMarker: marker } : {}),
       caller: c.get('caller'),
-    });
+    };
+    if (rehearse) {
+      const { runs: usual, seed: first, fail: none } = defaultRehearsal;
+      const given = { runs: runs ?? usual, seed: seed ?? first, fail: fail ?? none };
+      return c.json(await rehearseAction(context, { action: request, ...given }), 200);
+    }
+    requireNoRehearsal({ runs, seed, fail });
+    const made = await createAction(context, request);
     if ('plan' in made) {
       const isTeardown = actionTable[made.plan.name].teardown !== undefined;
       const more = isTeardown ? await viewTeardownPlan(context, made.plan) : {};

@@ -122,8 +122,11 @@ async function beatOn(work: ActionWork, parts: BeatParts, run: SiteRun): Promise
   }
 }
 
-/** Groups whose nodes are waited for have the time for it. */
-function withServiceTime(site: Site, { kubeconfigFile }: ActionWork['context']['config']): Site {
+/** Gives groups whose nodes are waited for the time for it. */
+export function withServiceTime(
+  site: Site,
+  { kubeconfigFile }: Pick<ActionWork['context']['config'], 'kubeconfigFile'>,
+): Site {
   const isWaited = kubeconfigFile !== undefined || [...site.nodes.values()].some(({ inService }) => inService);
   return isWaited ? { ...site, timeouts: { ...site.timeouts, service: serviceSeconds(site.settings) } } : site;
 }

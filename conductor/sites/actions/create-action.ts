@@ -97,21 +97,52 @@ export async function createAction(
 ): Promise<{ readonly action: SiteAction } | { readonly plan: ActionPlan }> {
   const checked = await checkRequest(context, request, check);
   const { name, parameters, fromSite, revisionId, site, faults } = checked;
-  const isTeardown = actionTable[name].teardown !== undefined;
+  const isTeardown = isTornDown(name);
   if (parameters.dry_run) {
     const plan = { name, parameters, fromSite, revisionId, site, faults };
     if (isTeardown) return { plan: { ...plan, run: planTeardownRun(site, parameters) } };
     const run = planSite(site);
     return { plan: { ...plan, run, foreseen: await foreseeFailures(context, { site, run }) } };
   }
-  await requireCurrentConductors(context, name);
-  const etcd = isTeardown ? await readEtcdSite(context, { revisionId, site }) : undefined;
-  if (etcd) await requireTeardownPossible(context, { name, parameters, site, etcd });
-  else if (actionTable[name].isTrueUp)
-    requireNoFailure(name, await foreseeFailures(context, { site, run: planSite(site) }));
+  const etcd = await requireStartable(context, checked);
   const action = await insertAction(context, request, { ...checked, etcd });
   context.log.info({ action: action.id, name, revision: revisionId, user: action.user }, 'site action created');
   return { action };
+}
+
+function isTornDown(name: ActionName): boolean {
+  return actionTable[name].teardown !== undefined;
+}
+
+/**
+ * Plans an action that all checks of `createAction` let through, and makes none.
+ * @throws AppError as `createAction`
+ */
+export async function planAction(
+  context: CreateContext,
+  request: ActionRequest,
+): Promise<ActionPlan & { readonly etcd?: EtcdSite }> {
+  const checked = await checkRequest(context, request, checkRevision);
+  const { name, parameters, fromSite, revisionId, site, faults } = checked;
+  const etcd = await requireStartable(context, checked);
+  const run = isTornDown(name) ? planTeardownRun(site, parameters) : planSite(site);
+  return { name, parameters, fromSite, revisionId, site, faults, run, ...(etcd ? { etcd } : {}) };
+}
+
+/**
+ * Refuses an action that can only fail.
+ * @returns the etcd of one that tears nodes down
+ */
+async function requireStartable(
+  context: CreateContext,
+  { name, parameters, revisionId, site }: Checked,
+): Promise<EtcdSite | undefined> {
+  await requireCurrentConductors(context, name);
+  const etcd = isTornDown(name) ? await readEtcdSite(context, { revisionId, site }) : undefined;
+  if (etcd) await requireTeardownPossible(context, { name, parameters, site, etcd });
+  else if (actionTable[name].isTrueUp)
+    requireNoFailure(name, await foreseeFailures(context, { site, run: planSite(site) }));
+  return etcd;
 }
 
 /** They could not run it, and would clean in place of wiping what it releases. */

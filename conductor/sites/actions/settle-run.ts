@@ -62,10 +62,10 @@ export function settleRun(
     settled = applyDecisions(settled, decisions, now);
     taken.push(...decisions);
   }
-  const isAtRest = workingNodes(settled).length === 0;
-  const isOver = isAtRest && hasEnded(settled);
+  const rests = isAtRest(settled);
+  const isOver = rests && hasEnded(settled);
   const isWaiting = pauseIn(taken) !== undefined || settled.groups.some(({ rollout }) => rollout?.waits !== undefined);
-  if (isAtRest && !isOver && !isWaiting && request === 'run') {
+  if (rests && !isOver && !isWaiting && request === 'run') {
     const open = settled.groups.filter(({ stage }) => !isFinal(groupStages, stage));
     const names = open.map(({ definition, stage }) => `${definition.name} (${stage})`).join(', ');
     throw new AppError('internal', `decide on groups: nothing is at work, and these have not ended: ${names}`);
@@ -81,7 +81,20 @@ export function pauseIn(decisions: readonly Decision[]): Extract<Decision, { kin
 export type WorkingNode = NodeRun & Required<Pick<NodeRun, 'work'>>;
 
 export function workingNodes(run: SiteRun): [name: string, node: WorkingNode][] {
-  return [...run.nodes].filter((entry): entry is [string, WorkingNode] => entry[1].work !== undefined);
+  const working: [string, WorkingNode][] = [];
+  // of thousands few are at work, and a rehearsal asks a thousand times
+  for (const [name, node] of run.nodes) if (isWorking(node)) working.push([name, node]);
+  return working;
+}
+
+function isWorking(node: NodeRun): node is WorkingNode {
+  return node.work !== undefined;
+}
+
+/** Checks whether no node of the run is at work. */
+export function isAtRest({ nodes }: Pick<SiteRun, 'nodes'>): boolean {
+  for (const node of nodes.values()) if (isWorking(node)) return false;
+  return true;
 }
 
 function stopRun(run: SiteRun, now: number): Settled {

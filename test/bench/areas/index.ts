@@ -18,6 +18,7 @@ import { networksArea } from '#test/bench/areas/networks.ts';
 import { patroniArea } from '#test/bench/areas/patroni.ts';
 import { planArea } from '#test/bench/areas/plan.ts';
 import { ramdiskArea } from '#test/bench/areas/ramdisk.ts';
+import { rehearseArea } from '#test/bench/areas/rehearse.ts';
 import { siteArea } from '#test/bench/areas/site.ts';
 import { stepArea } from '#test/bench/areas/step.ts';
 import { swarmArea } from '#test/bench/areas/swarm.ts';
@@ -40,6 +41,7 @@ export const areas: readonly Area[] = [
   apiArea,
   networksArea,
   siteArea,
+  rehearseArea,
   teardownArea,
   writeImageArea,
   chunksArea,

@@ -16,12 +16,8 @@ export interface StepHistory {
 /** A flow that a phase begins on a node. */
 export interface CourseFlow {
   readonly kind: FlowKindName;
-  /** Maker and product of the machine, as it was inspected last; absent = not known. */
-  readonly model?: string;
-  /** Steps of the last such flow that succeeded; absent = none is recorded, and nobody knows how long it takes. */
+  /** Steps of the last such flow that succeeded; absent = none is recorded, and `assumedSeconds` counts. */
   readonly steps?: readonly StepHistory[];
-  /** Seconds that the operator has given in place of the history. */
-  readonly assumed?: number;
 }
 
 /** Course of a node's phase, as the engine decides it: flows one after another, and the end. */
@@ -30,7 +26,17 @@ export interface PhaseCourse {
   /** @property remark `it was deployed already` */
   readonly end:
     | { readonly state: 'done'; readonly remark?: Remark }
-    | { readonly state: 'failed'; readonly error: Remark };
+    | { readonly state: 'failed'; readonly error: Remark }
+    /** It waits for something whose end nobody knows, until its group's time is over. */
+    | { readonly state: 'waits'; readonly doing: Remark };
 }
 
 export type NodeCourse = Readonly<Record<NodePhase, PhaseCourse>>;
+
+/** Flows that do little more than ask or switch something. */
+const quickFlows: ReadonlySet<FlowKindName> = new Set(['verify', 'teardown', 'leave_cluster']);
+
+/** Returns the seconds that a flow counts for of which no run is recorded anywhere. */
+export function assumedSeconds(kind: FlowKindName): number {
+  return quickFlows.has(kind) ? 60 : 600;
+}

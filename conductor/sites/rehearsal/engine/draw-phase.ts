@@ -1,15 +1,17 @@
 import { newRemark } from '#conductor/model/remarks/remark-words.ts';
 import type { NodeOutcome } from '#conductor/model/site/site-run.ts';
-import type { CourseFlow, PhaseCourse, StepHistory } from '#conductor/sites/rehearsal/engine/course.ts';
+import {
+  assumedSeconds,
+  type CourseFlow,
+  type PhaseCourse,
+  type StepHistory,
+} from '#conductor/sites/rehearsal/engine/course.ts';
 import { pick, type Random } from '#conductor/sites/rehearsal/engine/random.ts';
-
-/** Seconds that a flow of which nothing is known counts for: the order of things follows from it, and no time that is told. */
-export const unknownSeconds = 600;
 
 /** Drawn course of a node's phase. */
 export interface DrawnPhase {
   readonly ms: number;
-  /** Each flow's time is drawn from the history, or given. */
+  /** Each flow's time is drawn from the history. */
   readonly isKnown: boolean;
   readonly outcome: Exclude<NodeOutcome, { readonly state: 'working' }>;
 }
@@ -17,42 +19,48 @@ export interface DrawnPhase {
 interface DrawnFlow {
   readonly seconds: number;
   readonly isKnown: boolean;
-  /** Step that fails. */
+  /** Step that fails, or the flow. */
   readonly fails?: string;
 }
+
+/** Longer than any group's time: what waits for so long is broken off. */
+const endlessMs = 100 * 365 * 24 * 3600 * 1000;
 
 /**
  * Draws how long a node's phase takes, and whether it fails: of each step one of its recorded runs, whether that succeeded
  * or failed. Pure, but for the source of numbers.
+ * @param failsAt `deploy`, a kind of flow or a step: there it fails, if not before
  */
-export function drawPhase(course: PhaseCourse, random: Random): DrawnPhase {
+export function drawPhase(course: PhaseCourse, random: Random, failsAt?: string): DrawnPhase {
   let seconds = 0;
   let isKnown = true;
   for (const flow of course.flows) {
-    const drawn = drawFlow(flow, random);
+    const drawn = drawFlow(flow, random, failsAt);
     seconds += drawn.seconds;
     isKnown &&= drawn.isKnown;
     if (drawn.fails === undefined) continue;
-    return { ms: seconds * 1000, isKnown, outcome: { state: 'failed', error: stepFailed(drawn.fails) } };
+    return { ms: seconds * 1000, isKnown, outcome: stepFailed(drawn.fails) };
   }
-  return { ms: seconds * 1000, isKnown, outcome: course.end };
+  const { end } = course;
+  if (end.state === 'waits') return { ms: endlessMs, isKnown, outcome: { state: 'failed', error: end.doing } };
+  const isAsked = failsAt === 'prepare' || failsAt === 'deploy';
+  return { ms: seconds * 1000, isKnown, outcome: isAsked ? stepFailed(failsAt) : end };
 }
 
-/** The remark on a failure that is only drawn, or asked for; failures of one step have one cause. Pure. */
-export function stepFailed(step: string): ReturnType<typeof newRemark> {
-  return newRemark('flow-failed', { error: `${step} failed`, node: '' });
+/** Makes the outcome of a failure that is drawn, or asked for; failures of one step have one cause. */
+function stepFailed(step: string): DrawnPhase['outcome'] {
+  return { state: 'failed', error: newRemark('flow-failed', { error: `${step} failed`, node: '' }) };
 }
 
-function drawFlow({ steps, assumed }: CourseFlow, random: Random): DrawnFlow {
+function drawFlow({ kind, steps }: CourseFlow, random: Random, failsAt: string | undefined): DrawnFlow {
   let seconds = 0;
-  // a time that was given says nothing about failures: those are the history's still
   for (const step of steps ?? []) {
     const drawn = drawStep(step, random);
     seconds += drawn.seconds;
-    if (drawn.fails) return { seconds: Math.min(seconds, assumed ?? seconds), isKnown: true, fails: step.title };
+    if (drawn.fails || step.title === failsAt) return { seconds, isKnown: true, fails: step.title };
   }
-  if (assumed !== undefined) return { seconds: assumed, isKnown: true };
-  return steps ? { seconds, isKnown: true } : { seconds: unknownSeconds, isKnown: false };
+  const fails = kind === failsAt ? { fails: kind } : {};
+  return steps ? { seconds, isKnown: true, ...fails } : { seconds: assumedSeconds(kind), isKnown: false, ...fails };
 }
 
 function drawStep({ succeeded, failed }: StepHistory, random: Random): { seconds: number; fails: boolean } {

@@ -2,7 +2,8 @@ import { describeRemark } from '#conductor/model/remarks/remark-words.ts';
 import { reportSite } from '#conductor/model/site/site-report.ts';
 import type { NodePhase } from '#conductor/model/site/site-run.ts';
 import type { NodeCourse } from '#conductor/sites/rehearsal/engine/course.ts';
-import { type DrawnPhase, drawPhase, stepFailed } from '#conductor/sites/rehearsal/engine/draw-phase.ts';
+import { findCriticalPath, type PathPart } from '#conductor/sites/rehearsal/engine/critical-path.ts';
+import { type DrawnPhase, drawPhase } from '#conductor/sites/rehearsal/engine/draw-phase.ts';
 import { newRandom, type Random } from '#conductor/sites/rehearsal/engine/random.ts';
 import {
   type Moment,
@@ -12,11 +13,17 @@ import {
   type Span,
 } from '#conductor/sites/rehearsal/engine/run-once.ts';
 import { hasEnded } from '#conductor/sites/strategy/decide.ts';
+import { AppError } from '#shared/errors/app-error.ts';
+
+/** The point at which a node fails: in that phase, there: `deploy`, a kind of flow, or a step. */
+export interface AskedFailure {
+  readonly phase: NodePhase;
+  readonly at: string;
+}
 
 /** Failures that are asked for, beside those of the history. */
 export interface AskedFailures {
-  /** By node: the phase in which it fails. */
-  readonly nodes: ReadonlyMap<string, NodePhase>;
+  readonly nodes: ReadonlyMap<string, AskedFailure>;
   /** Share of the nodes that fail in one of their phases: 0 to 1. */
   readonly share: number;
 }
@@ -35,6 +42,8 @@ export interface RehearsalOrder {
 export interface Times {
   readonly median: number;
   readonly p90: number;
+  /** In some of the runs they follow from a time that is assumed, since none is recorded. */
+  readonly isAssumed: boolean;
 }
 
 /** Counts of a moment over all runs. */
@@ -45,7 +54,7 @@ export interface Counts {
 
 /** Course of a group, or a node, over all runs. */
 export interface RehearsedSpan {
-  /** null = it begins in no run, or at a time that nobody knows. */
+  /** null = it begins in no run. */
   readonly begins: Times | null;
   readonly ends: Times | null;
   /** Number of runs in which it begins, succeeds, and fails; in the others it has not ended. */
@@ -67,6 +76,8 @@ export interface Rehearsed {
   readonly mostOut: Counts;
   /** By rack; nodes without one are under ''. */
   readonly racks: ReadonlyMap<string, Counts>;
+  /** Groups that the end follows from, in the run whose end is the median; empty = no run comes to its end. */
+  readonly criticalPath: readonly PathPart[];
 }
 
 /** Rehearses an action: runs it so many times in counted time, and says what the runs have in common. Pure. */
@@ -81,24 +92,20 @@ export function rehearse(order: RehearsalOrder): Rehearsed {
 }
 
 /** Draws the phases of one run's nodes, with the failures that are asked for. */
-export function drawOf(
-  { courses, failures }: RehearsalOrder,
-  random: Random,
-): (node: string, phase: NodePhase) => DrawnPhase {
+function drawOf({ courses, failures }: RehearsalOrder, random: Random): (node: string, phase: NodePhase) => DrawnPhase {
   const failing = new Map(failures.nodes);
   if (failures.share > 0) {
     for (const [name, course] of courses) {
       const phases = (['prepare', 'deploy'] as const).filter((phase) => course[phase].flows.length > 0);
       const phase = phases[Math.floor(random() * phases.length)];
-      if (random() < failures.share && phase && !failing.has(name)) failing.set(name, phase);
+      if (random() < failures.share && phase && !failing.has(name)) failing.set(name, { phase, at: phase });
     }
   }
   return (node, phase) => {
-    const course = courses.get(node)?.[phase] ?? { flows: [], end: { state: 'done' } };
-    const drawn = drawPhase(course, random);
-    // nothing is done to a node that stays as it is: there is nothing to fail
-    if (failing.get(node) !== phase || course.flows.length === 0) return drawn;
-    return { ...drawn, outcome: { state: 'failed', error: stepFailed(phase) } };
+    const course = courses.get(node)?.[phase];
+    if (!course) throw new AppError('internal', `rehearse: node ${node} has no course`);
+    const asked = failing.get(node);
+    return drawPhase(course, random, asked?.phase === phase ? asked.at : undefined);
   };
 }
 
@@ -120,6 +127,7 @@ interface Seen {
   readonly out: number[];
   readonly outByGroup: ReadonlyMap<string, number[]>;
   readonly outByRack: ReadonlyMap<string, number[]>;
+  readonly paths: { readonly ms: number; readonly path: readonly PathPart[] }[];
 }
 
 function newSeen({ start, racks }: Scene): Seen {
@@ -138,12 +146,16 @@ function newSeen({ start, racks }: Scene): Seen {
     out: [],
     outByGroup: counts(groups),
     outByRack: counts(places),
+    paths: [],
   };
 }
 
 function note(seen: Seen, { run, groups, nodes, ends, mostOut, pause }: RehearsedRun): void {
   const isOver = hasEnded(run);
-  if (isOver) seen.ends.push(ends);
+  if (isOver) {
+    seen.ends.push(ends);
+    seen.paths.push({ ms: ends.ms, path: findCriticalPath({ run, groups, nodes }) });
+  }
   if (isOver && reportSite(run).failedCritical.length === 0) seen.succeeded += 1;
   if (pause) {
     const reason = describeRemark(pause.reason);
@@ -182,6 +194,7 @@ function summarize(seen: Seen): Rehearsed {
     nodes: spans(seen.nodes),
     mostOut: countsOf(seen.out),
     racks: new Map([...seen.outByRack].map(([rack, counts]) => [rack, countsOf(counts)])),
+    criticalPath: seen.paths.toSorted((a, b) => a.ms - b.ms)[placeOf(seen.paths.length, 0.5)]?.path ?? [],
   };
 }
 
@@ -189,11 +202,11 @@ function spanOf({ begins, ends, succeeded, failed }: SeenSpan): RehearsedSpan {
   return { begins: timesOf(begins), ends: timesOf(ends), begun: begins.length, succeeded, failed };
 }
 
-/** @returns null where there is none, or one that nobody knows */
 function timesOf(moments: readonly Moment[]): Times | null {
-  if (moments.length === 0 || moments.some(({ isKnown }) => !isKnown)) return null;
+  if (moments.length === 0) return null;
   const seconds = moments.map(({ ms }) => ms / 1000).sort((a, b) => a - b);
-  return { median: shareOf(seconds, 0.5), p90: shareOf(seconds, 0.9) };
+  const isAssumed = moments.some(({ isKnown }) => !isKnown);
+  return { median: shareOf(seconds, 0.5), p90: shareOf(seconds, 0.9), isAssumed };
 }
 
 function countsOf(counts: readonly number[]): Counts {
@@ -201,7 +214,11 @@ function countsOf(counts: readonly number[]): Counts {
   return { median: shareOf(sorted, 0.5), most: sorted.at(-1) ?? 0 };
 }
 
-/** The smallest value that so large a share of them does not exceed. */
-export function shareOf(sorted: readonly number[], share: number): number {
-  return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? 0;
+/** Returns the smallest value that so large a share of them does not exceed. */
+function shareOf(sorted: readonly number[], share: number): number {
+  return sorted[placeOf(sorted.length, share)] ?? 0;
+}
+
+function placeOf(length: number, share: number): number {
+  return Math.max(0, Math.ceil(share * length) - 1);
 }

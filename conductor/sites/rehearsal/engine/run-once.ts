@@ -2,7 +2,7 @@ import type { Remark } from '#conductor/model/remarks/remark.ts';
 import { textRemark } from '#conductor/model/remarks/remark.ts';
 import type { GateLook, GateLooks, HealthGate } from '#conductor/model/site/health-gate.ts';
 import type { Decision, NodeOutcome, NodePhase, PhaseTimeouts, SiteRun } from '#conductor/model/site/site-run.ts';
-import { pauseIn, settleRun, workingNodes } from '#conductor/sites/actions/settle-run.ts';
+import { isAtRest, pauseIn, settleRun, workingNodes } from '#conductor/sites/actions/settle-run.ts';
 import { type MostOut, newOutCounter } from '#conductor/sites/rehearsal/engine/count-out.ts';
 import type { DrawnPhase } from '#conductor/sites/rehearsal/engine/draw-phase.ts';
 import { type Moments, newMoments } from '#conductor/sites/rehearsal/engine/moments.ts';
@@ -108,8 +108,7 @@ export function runOnce(scene: Scene, { draw, watch }: Options): RehearsedRun {
     }
     counter.look(run, state.changed);
     state.changed.clear();
-    const isAtRest = workingNodes(run).length === 0;
-    if (settled.isOver || (pause && isAtRest))
+    if (settled.isOver || (pause && isAtRest(run)))
       return finish(state, { run, now, scene, pause, mostOut: counter.most() });
     // gates of a group that has just begun are asked at once
     if (!pause && hasUnasked(looks, run, now)) continue;
@@ -163,7 +162,8 @@ function follow(state: State, { scene, run, now, draw }: Following, decision: De
       for (const node of decision.nodes) {
         const drawn = draw(node, phase);
         state.nodes.set(node, state.nodes.get(node) ?? { begins: moment() });
-        state.changed.add(node);
+        // one that stays as it is, because it is deployed already, is out at no moment
+        if (drawn.ms > 0) state.changed.add(node);
         if (!drawn.isKnown) state.vague.add(node);
         state.moments.add(now + drawn.ms, { node, phase, drawn });
         if (drawn.ms >= seconds[phase] * 1000) wake(seconds[phase]);
