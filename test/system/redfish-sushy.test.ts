@@ -41,7 +41,7 @@ const expected = {
   system: {
     identity: '1',
     manufacturer: 'Baton',
-    memory_gib: 2,
+    memory_gib: 16,
     resets: ['ForceOff', 'ForceOn', 'ForceRestart', 'GracefulRestart', 'GracefulShutdown', 'On', 'PushPowerButton'],
     boot_sources: ['BiosSetup', 'Cd', 'Hdd', 'None', 'Pxe', 'UefiHttp'],
     managers: ['1'],
