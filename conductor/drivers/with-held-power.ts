@@ -48,8 +48,11 @@ export function withHeldPower(bmc: Bmc, hold: PowerHold, clock: Pick<Clock, 'now
   };
 }
 
-/** Has `hold` done before each call that may begin what must not lose power. */
-export function holdingPowerFirst(bmc: Bmc, hold: () => Promise<void>): Bmc {
+/**
+ * Has `hold` done before each call that may begin what must not lose power.
+ * @param noteAsked is called once a BMC has accepted a change of the BIOS, which then waits for a reset
+ */
+export function holdingPowerFirst(bmc: Bmc, hold: () => Promise<void>, noteAsked: () => void): Bmc {
   const { bios, firmware, power, raid } = bmc;
   const first =
     <Args extends unknown[], Answer>(call: (...args: Args) => Promise<Answer>) =>
@@ -57,14 +60,21 @@ export function holdingPowerFirst(bmc: Bmc, hold: () => Promise<void>): Bmc {
       await hold();
       return call(...args);
     };
+  const accepted =
+    <Args extends unknown[], Answer>(call: (...args: Args) => Promise<Answer>) =>
+    async (...args: Args): Promise<Answer> => {
+      const answer = await call(...args);
+      noteAsked();
+      return answer;
+    };
   return {
     ...bmc,
     power: { ...power, setPowerState: first(power.setPowerState.bind(power)) },
     ...(bios && {
       bios: {
         ...bios,
-        applySettings: first(bios.applySettings.bind(bios)),
-        factoryReset: first(bios.factoryReset.bind(bios)),
+        applySettings: accepted(first(bios.applySettings.bind(bios))),
+        factoryReset: accepted(first(bios.factoryReset.bind(bios))),
       },
     }),
     ...(firmware && {

@@ -63,6 +63,24 @@ test.each([
   expect(provision_state).toMatch(/^clean(ing| wait)$/);
 });
 
+// a web server that starts leads every path to the root
+test.each([
+  ['apply_configuration', { settings: [{ name: 'NumCores', value: 4 }] }, /^PATCH .*Settings$/],
+  ['factory_reset', undefined, /^POST .*ResetBios$/],
+])(
+  'bios.%s, taken by a BMC that shows no BIOS any more: what waits for a reset may be under way',
+  async (step, args, after) => {
+    const name = `lost-${step.replaceAll('_', '-')}`;
+    const machine = await manageable(name, `52:54:00:00:be:${machines.length.toString(16).padStart(2, '0')}`);
+    const headers = { Location: '/redfish/v1/' };
+    machine.bmc.inject({ method: 'GET', path: /./, status: 302, headers, times: Infinity, after });
+    await clean(name, { interface: 'bios', step, ...(args && { args }) });
+    await says(name, 'gave up waiting for another try after: GET');
+    const { driver_internal_info } = await operator.call('GET', `/v1/nodes/${name}`);
+    expect(driver_internal_info).toMatchObject({ baton_power_hold: { reason: `bios.${step} may be under way` } });
+  },
+);
+
 test.each([
   [202, {}],
   [200, { '@Message.ExtendedInfo': [{ MessageId: 'Base.1.8.Success' }] }],

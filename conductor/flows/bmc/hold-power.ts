@@ -15,16 +15,18 @@ const askEveryMs = 15_000;
 /**
  * Returns the step's context, with which it is recorded that the machine must not lose power before the step does what may
  * break it then: what follows a crash, an abort or a failure finds it. A step that is run again begins its time again.
- * @returns it, and whether power is held for it by now
+ * @returns it, whether power is held for it by now, and whether this run has asked for a change that waits for a reset
  * @throws AppError `power_held` while it is held for another
  */
 export async function holdingPower(
   context: StepContext,
   { mustNotLosePower }: Pick<ConductorStep, 'mustNotLosePower'>,
-): Promise<{ readonly context: StepContext; readonly isHeld: () => boolean }> {
+): Promise<{ readonly context: StepContext; readonly isHeld: () => boolean; readonly hasAsked: () => boolean }> {
   const { node, step, clock } = context;
   const wasHeld = node.powerHold?.step === step.uuid;
-  if (!mustNotLosePower) return { context, isHeld: () => wasHeld };
+  let asked = false;
+  const hasAsked = (): boolean => asked;
+  if (!mustNotLosePower) return { context, isHeld: () => wasHeld, hasAsked };
   if (!wasHeld) requirePowerFree(node.powerHold, stepTitle(step), clock.now());
   let forMs: number | undefined;
   const isHeld = (): boolean => wasHeld || (forMs ?? 0) > 0;
@@ -39,9 +41,13 @@ export async function holdingPower(
     await (isHeld() ? noteOffOf(context) : context.noteOff());
   };
   if (step.inBand) await keepPower();
+  const noteAsked = (): void => {
+    asked = true;
+  };
   return {
-    context: { ...context, keepPower, noteOff, bmc: () => holdingPowerFirst(context.bmc(), keepPower) },
+    context: { ...context, keepPower, noteOff, bmc: () => holdingPowerFirst(context.bmc(), keepPower, noteAsked) },
     isHeld,
+    hasAsked,
   };
 }
 

@@ -115,6 +115,7 @@ async function act(
     if (mayBeBrokenOff(step, flow) && !isHeld()) call.permit();
   };
   let isHeld = (): boolean => node.powerHold?.step === step.uuid;
+  let hasAsked = (): boolean => false;
   // a resumed step may have held it itself
   const mayHold = mode === 'resume' && !step.inBand && definition?.mustNotLosePower !== undefined;
   const free = () => (isHeld() || mayHold ? freePower(stepContext, step.uuid) : undefined);
@@ -127,6 +128,7 @@ async function act(
     const resumes = mode === 'resume' || isReset ? definition.resume : undefined;
     const holding = resumes ? undefined : await holdingPower(stepContext, definition);
     isHeld = holding?.isHeld ?? isHeld;
+    hasAsked = holding?.hasAsked ?? hasAsked;
     // an agent's step says by now whether it holds power; a BMC's that may holds it later
     if (step.inBand || definition.mustNotLosePower === undefined) permitAbort();
     // a reset of what waits is noted, too: the conductor may die amid it
@@ -156,8 +158,8 @@ async function act(
     if (errorCode(error) === 'power_held') return untilPowerIsFree(stepContext, error);
     // a BMC that restarts amid what it was asked for answers anything: only the step's own word ends that
     const hasBegun = mode === 'resume' || node.powerHold?.wasOff === true;
-    // a run before this one may have begun it: its conductor died, or it heard no answer
-    const mayHaveBegun = isRepeated && !step.inBand && node.powerHold?.step === step.uuid;
+    // this run has asked for it, or one before may have: its conductor died, or it heard no answer
+    const mayHaveBegun = hasAsked() || (isRepeated && !step.inBand && node.powerHold?.step === step.uuid);
     const isUnderWay = isHeld() && ((hasBegun && isHttpAnswer(error)) || (mayHaveBegun && judgesByWhatIsShown(error)));
     if (!isRetryable(error) && !isUnderWay) {
       if (saysItIsOver(error, step)) await free();

@@ -27,6 +27,8 @@ export interface Fault {
   readonly actsAs?: number;
   /** How many requests it hits; default 1. */
   readonly times?: number;
+  /** Hits only once such a request has come, as `PATCH /redfish/v1/Systems/1`. */
+  readonly after?: RegExp;
 }
 
 export interface FaultList {
@@ -39,13 +41,16 @@ export interface FaultList {
 }
 
 export function createFaultList(): FaultList {
-  let faults: { fault: Fault; left: number }[] = [];
+  let faults: { fault: Fault; left: number; waits: boolean }[] = [];
   return {
     inject: (fault) => {
-      faults.push({ fault, left: fault.times ?? 1 });
+      faults.push({ fault, left: fault.times ?? 1, waits: fault.after !== undefined });
     },
     take: (method, path) => {
-      const hit = faults.find(({ fault }) => (fault.method ?? method) === method && fault.path.test(path));
+      const hit = faults.find(
+        ({ fault, waits }) => !waits && (fault.method ?? method) === method && fault.path.test(path),
+      );
+      for (const each of faults) if (each.fault.after?.test(`${method} ${path}`)) each.waits = false;
       if (!hit) return undefined;
       hit.left -= 1;
       if (hit.left <= 0) faults = faults.filter((each) => each !== hit);
